@@ -72,7 +72,7 @@ async fn errors() -> Vec<Error> {
         cell("0012#secret").family("cf").qualifier("note").value("secret"),
     ] {
         let mock = Mock::new().on(Rpc::ReadRows, Answer::chunks([chunk.commit()]));
-        let users = client(&mock).table::<Key, User>("users");
+        let users = client(&mock).table::<Key, User>("users").unchecked();
         errors.push(users.scan(Key::scan()).collect().await.err().unwrap());
     }
     // An answer that breaks the protocol, and a scan that fails after a row.

@@ -360,6 +360,9 @@ async fn a_row_key_schema_is_kept_and_compared() {
     let info = events.info().await.unwrap();
     assert_eq!(info.row_key_schema().unwrap().to_string(), "`user` STRING, `at` STRING, delimited by `#`");
 
+    // The stamp would be named first.
+    let stamp = stamp_of(&info, Plain::fingerprint()).unwrap().clone();
+    events.modify_families([FamilyChange::drop(stamp.name())]).await.unwrap();
     let error = table::<Ordered>(&client).verify().await.unwrap_err();
     assert!(error.is_table_mismatch(), "{error}");
     assert_eq!(
@@ -368,6 +371,7 @@ async fn a_row_key_schema_is_kept_and_compared() {
          expected `user` STRING, `at` INT64, in ordered code, found `user` STRING, `at` STRING, delimited by `#`; use the key type \
          that the table was created with, or take the schema away with `remove_row_key_schema`"
     );
+    events.modify_families([FamilyChange::add(stamp)]).await.unwrap();
     let error = events.create().without_row_key_schema().verify().await.unwrap_err();
     assert!(
         error.is_table_mismatch() && error.to_string().contains("expected none, found `user` STRING"),

@@ -143,10 +143,10 @@ async fn every_fault_of_every_table_is_in_one_error(client: Client) {
     let users: (&str, &[&str]) = (
         "users",
         &[
+            "`UserKey`",
             "without the column family `sums`",
             "the row type has `Versions` in the column family `cf`",
             "the garbage collection rule of the column family `notes` is not the declared one",
-            "`UserKey`",
         ],
     );
     let [conflict, rules, types] = conflicts;

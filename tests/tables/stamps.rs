@@ -523,7 +523,10 @@ async fn a_check_that_is_required_fails_the_call() {
     let faults = Faults::seeded(0).fail_nth(Method::GetTable, 1, Fault::permission_denied());
     let bigtable = with_faults(faults.fail_nth(Method::GetTable, 2, Fault::permission_denied())).await;
     let client = bigtable.client();
-    let strict = client.with(|settings| settings.require_layout_check = true);
+    let strict = client.with(|settings| {
+        settings.require_layout_check = true;
+        settings.registry = false;
+    });
     for _ in 0..2 {
         let error = table::<Pad6>(&strict).get(&key()).await.unwrap_err();
         assert!(error.is_permission_denied() && error.to_string().starts_with("GetTable"), "{error}");

@@ -5,6 +5,7 @@
 //! | the compiler says | you have | write |
 //! |---|---|---|
 //! | `if` and `else`, or `match` arms, have incompatible types: expected `EventKeyScan<Fixed<2>>`, found `EventKeyScan<Fixed<1>>`; or mismatched types in `scan = scan.site(…)` | branches that fix different fields | [`into_plan`](#branches-of-a-scan) in each branch |
+//! | expected `bool`, found `Condition<Event>`, after `if` | a condition, which the server evaluates | `events.update(&key).only_if(condition)`, `put_if`, `delete_if`; or read the row, and compare its fields |
 //! | expected `bool`, found `Condition<Event>`; cannot apply unary operator `!` | `&&`, `\|\|` or `!` between conditions | [`.and(…)`, `.or(…)`, `.not()`](#conditions) |
 //! | no implementation for `Condition<Event> & Condition<Event>`, or `\|` | the same | the same |
 //! | binary operation `==`, or `>`, cannot be applied to type `Column<Event, …>` | a comparison of a column | `Event::KIND.equals("buy")`, `Event::AMOUNT.greater_than(5)` |
@@ -13,6 +14,10 @@
 //! | expected `Result<(), _>`, found `async` closure body; `await` is only allowed inside `async` functions; or type annotations needed, in `visit` | an `async` closure, or calls that `.await` in one | [a stream](#async-work-in-visit) |
 //! | expected `RowRef`, found `Event`; no field `kind` on type `RowRef` | the row in a closure of `visit` | `row.read::<Event>()?` |
 //! | `impl Future<…>` is not an iterator | no `.await` before the list | `.collect().await?` |
+//! | `Scan<…>` is not a future | a scan that is not run | `.collect().await?`, or `.stream()` |
+//! | no method named `collect` found for struct `EventKeyScan<…>` | the builder of a plan, without a table | `events.scan(EventKey::scan()).collect().await?` |
+//! | mismatched types: expected a column of one type, found another, in `select([…])` | columns in an array | a tuple: `select((User::NAME, User::AGE))` |
+//! | cannot find attribute `reverse_timestamp` in this scope | an attribute by another name | `#[reverse_ts]`; [all attributes](super::attributes) |
 //! | `Select<…>` is not a future | a selection that says no row | `users.select(User::NAME).get(&key).await?`, or `.scan(plan)` |
 //! | this method takes 1 argument but 2 were supplied, of `select` | several columns | a tuple: `select((User::NAME, User::AGE))` |
 //! | expected `Condition<Selected<…>>`, of `matching` after `select` | a condition of a selection | `matching` before `select` |
@@ -27,7 +32,7 @@
 //! | no method named `limit` found for struct `EventKeyScan<…>` | a limit of a plan | `events.scan(EventKey::scan()).limit(10)` |
 //! | `Stream` is not implemented for `Vec<…>` | a list for `load` | `load_iter(rows)` |
 //! | cannot index into a value of type `MapFamily<…>` | an entry of a map | `User::PREFS.at("x")` |
-//! | no variant named `NotFound` found for enum `Error` | the kind of an error | `error.is_not_found()`, or `error.kind()` |
+//! | no associated item named `NotFound` found for struct `Error` | the kind of an error | `error.is_not_found()`, or `error.kind()` |
 //! | no `Sum` in the root (also `Versions`, `Timestamped`, `Condition`, `RowFilter`; `Settings`; `Plan`) | an import of what the root does not have | its module: `keyderive::row::Sum`, `keyderive::client::Settings`, `keyderive::plan::Plan` |
 //! | cannot find attribute `serde` in this scope | an attribute of serde on a row or a key, which the derives ignore | `#[row(name = "n")]`; [all of them](macro@crate::Row) |
 //! | cannot create non-exhaustive struct, of `Settings` | settings as a struct | `client.with(\|settings\| settings.serving())` |

@@ -138,8 +138,12 @@
 //!   share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is written. For programs
 //!   that write whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) the client compares the whole
 //!   type; for those that write only columns ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), what they
-//!   store where, under which former names, and what they hide or delete, but not which columns they lack. Reads and deletions are not
-//!   checked. Of two programs that declare their types at the same time, one has compared them.
+//!   store where, under which former names, and what they hide or delete, but not which columns they lack. Of two programs that declare their types at the same time, one has compared them.
+//! - **Reads are compared too**: the first read of a handle fails if another program declares a column whose values this type reads
+//!   otherwise, such as a text that would be an integer, or seconds that would be milliseconds; so do conditions, and
+//!   [`delete_if`](crate::Table::delete_if). Whoever only reads declares nothing. What reads no value is not compared: counts of keys, `exists`,
+//!   raw reads, deletions. A column that no other program has is read as absent, so that an optional column with a wrong name is `None`;
+//!   [`Layouts::check`](crate::layouts::Layouts::check) finds renamed ones.
 //! - **The newer of two types** must also read what only the older one reads, such as a former name. The order is that in which the registry
 //!   first had the types; a type that it does not have is the newest. So a release can be started again, or rolled back to, beside one
 //!   that adds a former name. [`row_types`](crate::Table::row_types) lists the types, the oldest first.

@@ -66,6 +66,13 @@ pub(crate) struct ReadFilters {
     pub(crate) versions: Option<u32>,
 }
 
+impl ReadFilters {
+    /// Whether the caller asks for some of the stored rows and cells.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.rows.is_empty() || !self.cells.is_empty()
+    }
+}
+
 impl Visible {
     /// Every column of a table with rows of this type, named by it or not.
     pub(crate) fn everything(schema: &'static RowSchema, family: &str) -> Self {
@@ -95,6 +102,11 @@ impl Visible {
     /// All that is stored: every version of every column, hidden or not.
     pub(crate) fn stored(self) -> Self {
         Self { columns: Columns::Stored, selection: None, every_version: true, ..self }
+    }
+
+    /// Whether it is all that is stored.
+    pub(crate) fn is_stored(&self) -> bool {
+        matches!(self.columns, Columns::Stored)
     }
 
     /// The selected columns alone.

@@ -152,7 +152,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// It is retried only if it was not sent, or the server rejected it.
     ///
     /// # Errors
-    /// As [`RawTable::modify_families`](crate::client::RawTable::modify_families).
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table is stamped with another layout of its keys: it is another table than
+    /// was meant. As [`RawTable::modify_families`](crate::client::RawTable::modify_families).
     ///
     /// # Cancel safety
     /// If the future is dropped, all changes are made or none, perhaps later.
@@ -160,6 +161,7 @@ impl<K: TableKey, R> Table<K, R> {
         &self,
         changes: impl IntoIterator<Item = FamilyChange>,
     ) -> Result<TableInfo, Error> {
+        self.handle.check_keys().await?;
         self.handle.client.modify_families(&self.handle.name, changes.into_iter().collect()).await
     }
 

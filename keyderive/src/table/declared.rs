@@ -136,16 +136,23 @@ impl<K, R, S: Reads> Table<K, R, S> {
 }
 
 impl Handle {
-    /// The check that a handle's first write begins with: beside that of the table, at the same time, that of the row type.
+    /// The check that a handle's first call begins with that depends on the row type: beside that of the table, at the same time, that of
+    /// the row type.
     #[inline]
-    pub(super) async fn ensure_writable(&self, written: Written) -> Result<(), Error> {
-        match self.is_checked() && self.is_row_type_checked(written) {
+    pub(super) async fn ensure_fits(&self, written: Written) -> Result<(), Error> {
+        match self.is_fit_checked(written) {
             true => Ok(()),
-            false => Box::pin(self.check_for_writes(written)).await,
+            false => Box::pin(self.check_fits(written)).await,
         }
     }
 
-    async fn check_for_writes(&self, written: Written) -> Result<(), Error> {
+    /// Whether [`ensure_fits`](Self::ensure_fits) has nothing to do.
+    #[inline]
+    pub(super) fn is_fit_checked(&self, written: Written) -> bool {
+        self.is_checked() && self.is_row_type_checked(written)
+    }
+
+    async fn check_fits(&self, written: Written) -> Result<(), Error> {
         let own = [(self.name.clone(), self.key)];
         let row_type = async {
             match self.is_row_type_checked(written) {
@@ -157,8 +164,8 @@ impl Handle {
         try_join(self.ensure_checked(), row_type).await.map(drop)
     }
 
-    /// Compares the row type with those that other programs declare for these tables, and registers it. Of a type by which columns alone
-    /// are written, the values are compared.
+    /// Compares the row type with those that other programs declare for these tables, and registers it if the call writes. Of a type by
+    /// which columns alone are written, the values are compared; of one that reads, whether it reads theirs.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first type that does not fit.
@@ -173,7 +180,7 @@ impl Handle {
             && let Some((own, json)) = self.declared_row(written)
             && Runtime::try_current().is_ok()
         {
-            let compared = self.compare_declared(tables, &own, &json);
+            let compared = self.compare_declared(tables, &own, &json, written);
             match timeout(CHECK_TIMEOUT, compared).await {
                 Ok(compared) => compared?,
                 // The client has warned of the request that took so long.
@@ -192,10 +199,11 @@ impl Handle {
         tables: &[(Route, KeyType)],
         own: &DeclaredLayout,
         json: &str,
+        written: Written,
     ) -> Result<(), Error> {
         for (table, key) in tables {
             let own = DeclaredLayout { tag: tag_of(*key), ..own.clone() };
-            self.check_declared(table, own, json).await?;
+            self.check_declared(table, own, json, written).await?;
         }
         Ok(())
     }
@@ -203,14 +211,14 @@ impl Handle {
     /// What this handle declares of its rows, and the layout as JSON; none if they have no columns.
     fn declared_row(&self, written: Written) -> Option<(DeclaredLayout, String)> {
         let schema = self.visible.schema();
-        if schema.fields().is_empty() {
+        if schema.fields().is_empty() || self.visible.is_stored() {
             return None;
         }
         let json = schema.layout_json(self.visible.family());
         let layout = DeclaredLayout {
             kind: match written {
                 Written::Rows => LayoutKind::Row,
-                Written::Columns => LayoutKind::Columns,
+                Written::Columns | Written::Nothing => LayoutKind::Columns,
             },
             tag: String::new(),
             fingerprint: Fnv::new().text(&json).fingerprint().to_string(),
@@ -220,7 +228,13 @@ impl Handle {
         Some((layout, json))
     }
 
-    async fn check_declared(&self, table: &Route, own: DeclaredLayout, json: &str) -> Result<(), Error> {
+    async fn check_declared(
+        &self,
+        table: &Route,
+        own: DeclaredLayout,
+        json: &str,
+        written: Written,
+    ) -> Result<(), Error> {
         let (client, name) = (&self.client, table.table());
         for _ in 0..MAX_COMPARISONS {
             let (record, info) = join(client.table_record(name), client.cached_info(name)).await;
@@ -237,13 +251,16 @@ impl Handle {
                 }
             }
             if record.is_of(&ids) {
-                self.compare_with(table, &record, &own, json).await?;
+                self.compare_with(table, &record, &own, json, written).await?;
                 // Whoever writes rows writes their columns.
                 let kinds = [own.kind, LayoutKind::Row];
                 let mut known = record.row_types(&own.tag).filter(|known| kinds.contains(&known.kind));
                 if known.any(|known| known.fingerprint == own.fingerprint) {
                     return Ok(());
                 }
+            }
+            if written == Written::Nothing {
+                return Ok(());
             }
             if client.register_written(name, &ids, (own.clone(), json.to_owned()), &record).await {
                 return Ok(());
@@ -259,6 +276,7 @@ impl Handle {
         record: &TableRecord,
         own: &DeclaredLayout,
         json: &str,
+        written: Written,
     ) -> Result<(), Error> {
         let own_time = record.first_time(own);
         // A known one too: a program may have declared it by the columns that it writes alone.
@@ -271,6 +289,13 @@ impl Handle {
             let writes_rows = (own.kind, other.kind) == (LayoutKind::Row, LayoutKind::Row);
             let saved = self.saved_row(&other.fingerprint).await;
             let Some(saved) = saved.map_err(|error| error.with_registry_hint(table))? else { continue };
+            if written == Written::Nothing {
+                if let Some(fault) = misread(json, &saved) {
+                    self.client.count_mismatch(table.table());
+                    return Err(Error::mismatch(table, refused_read(own, other, &fault)));
+                }
+                continue;
+            }
             if let Some(fault) = incompatibility(json, &saved, writes_rows, order) {
                 self.client.count_mismatch(table.table());
                 let is_retired = own_time.is_none() && record.has_retired(own);
@@ -466,9 +491,19 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool, order: Ordering) 
             (writes_rows || change.is_of_columns()) && (order.is_ge() || !change.is_of_former_rows());
         counts && !change.is_compatible()
     };
+    listed(changes.iter().filter(is_fault))
+}
+
+/// Which values of a saved layout are not read as they are written.
+fn misread(json: &str, saved: &str) -> Option<String> {
+    let changes = RowSchema::changes_between(json, saved).ok()?;
+    listed(changes.iter().filter(|change| change.is_of_values() && !change.reads_older_rows()))
+}
+
+/// The first of some changes; none if there is none.
+fn listed<'c>(changes: impl Iterator<Item = &'c SchemaChange>) -> Option<String> {
     let mut text = String::new();
-    let faults = changes.iter().filter(is_fault);
-    for (at, change) in faults.enumerate() {
+    for (at, change) in changes.enumerate() {
         let between = if at == 0 { "" } else { "; " };
         match at < MAX_SHOWN {
             // Writing to a string cannot fail.
@@ -477,6 +512,16 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool, order: Ordering) 
         }
     }
     Some(text).filter(|text| !text.is_empty())
+}
+
+fn refused_read(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> String {
+    let DeclaredLayout { fingerprint, type_name, .. } = other;
+    format!(
+        "nothing was read: this program's `{}` reads other values than those of `{type_name}` (fingerprint {fingerprint}), which other \
+         programs write or have written: {fault}. If no value of `{type_name}` is stored any more, take it off by \
+         `retire_row_type(\"{fingerprint}\")`; `unchecked()` reads in spite of it",
+        own.type_name
+    )
 }
 
 /// `order` is that of this program's type and the other one in the registry, the newer one greater.

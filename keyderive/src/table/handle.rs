@@ -64,11 +64,11 @@ impl Handle {
         is_checked && self.misfit.is_none()
     }
 
-    /// Whether its row type has been compared with those that other programs declare, for such writes.
+    /// Whether its row type has been compared with those that other programs declare, for such calls.
     #[inline]
     pub(super) fn is_row_type_checked(&self, written: Written) -> bool {
         match &self.check {
-            Check::At(checked) => checked.of(written).load(Ordering::Relaxed) == self.client.info_version(),
+            Check::At(checked) => checked.is_compared(written, self.client.info_version()),
             Check::Off => true,
         }
     }
@@ -173,15 +173,19 @@ pub(super) struct CheckedAt {
     rows: AtomicU64,
     /// The same for writes of columns.
     columns: AtomicU64,
+    /// The same for calls that read or compare values.
+    values: AtomicU64,
 }
 
-/// What a call writes of a row.
+/// What a call that depends on the row type writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// A whole row: all that the row type names.
     Rows,
     /// Some columns, of a row that another program may have written.
     Columns,
+    /// No value: it reads values, or compares them.
+    Nothing,
 }
 
 impl CheckedAt {
@@ -189,6 +193,17 @@ impl CheckedAt {
         match written {
             Written::Rows => &self.rows,
             Written::Columns => &self.columns,
+            Written::Nothing => &self.values,
+        }
+    }
+
+    /// Whoever may write values may read them.
+    #[inline]
+    fn is_compared(&self, written: Written, version: u64) -> bool {
+        let is_at = |at: &AtomicU64| at.load(Ordering::Relaxed) == version;
+        match written {
+            Written::Rows | Written::Columns => is_at(self.of(written)),
+            Written::Nothing => is_at(&self.values) || is_at(&self.rows) || is_at(&self.columns),
         }
     }
 }

@@ -270,7 +270,13 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: Writes,
     {
-        self.store.ensure_writable(&self.handle, written).await
+        self.ensure_fits(written).await
+    }
+
+    /// The check that every call begins with that depends on the row type.
+    #[inline]
+    async fn ensure_fits(&self, written: Written) -> Result<(), Error> {
+        self.store.scanned().ensure_fits(&self.handle, written).await
     }
 
     /// The table that its scans are of.

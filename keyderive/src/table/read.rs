@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use bytes::Bytes;
 
+use super::handle::Written;
 use super::skipped::{LogSkipped, OnUnreadable, Skipped};
 use super::{Handle, OneTable, ReadOnly, ReadStore as _, Reads, Scan, Table};
 use crate::client::Error;
@@ -111,7 +112,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 
     /// The stored row with this key, of which the columns that are read.
     pub(super) async fn read_stored(&self, key: &K) -> Result<Option<RawRow>, Error> {
-        self.ensure_checked().await?;
+        self.ensure_fits(Written::Nothing).await?;
         let key = self.encode(key)?;
         let filter = self.handle.read_filter();
         self.handle.check_filter(&filter)?;
@@ -124,7 +125,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         keys: impl IntoIterator<Item: Borrow<K>>,
         read: impl Fn(&RawRow) -> Result<T, Error>,
     ) -> Result<Vec<Option<T>>, Error> {
-        self.ensure_checked().await?;
+        self.ensure_fits(Written::Nothing).await?;
         let asked = self.sorted(keys)?;
         let mut found: Vec<Option<T>> = asked.iter().map(|_| None).collect();
         let mut distinct: Vec<Bytes> = asked.iter().map(|(key, _)| key.clone()).collect();
@@ -261,7 +262,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     ///
     /// `T` must read every value that the table's own row type writes; otherwise every call of the new table fails before anything is
     /// sent. What the table's own row type says of a family, such as its `ttl`, holds for `T` too. Of a table of `()`, which writes no
-    /// column, `T` may be any type.
+    /// column, `T` may be any type. A column of `T` that the table's own row type does not have, such as one of another program or a misspelt
+    /// one, is no fault: it is read where a row has it, and is absent elsewhere.
     ///
     /// An optional family of `T` is `Some` if a row has its marker, or one of the columns that `T` has in it; other columns of the family do
     /// not count. An enum that is stored as a code is compared by its codes, not by the names of its variants.

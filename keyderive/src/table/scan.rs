@@ -335,6 +335,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
 
     pub(super) fn rows(self) -> Rows<K, R, S> {
         let filter = self.read_filter();
+        let reads_values = !self.keys_only || self.filters.is_given();
         let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
         let Self { table, other, limit, reversed, unordered, key_filter, .. } = self;
         let Self { skip_foreign, skip_unreadable, log, stats, distinct, name, keys_only, .. } = self;
@@ -352,6 +353,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
                     Arc::new(move |key| K::stored_by(schema, key).map(|key| keep(&key)))
                 }),
                 skip_foreign,
+                reads_values,
                 skipped: log.skipped.clone(),
                 stats,
                 distinct,

@@ -169,6 +169,11 @@ pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference.
     fn ensure_checked(&self, table: &Handle) -> impl Future<Output = Result<(), Error>> + Send;
 
+    /// The check that every call begins with that depends on the row type: beside [`ensure_checked`](Self::ensure_checked), that it fits
+    /// those of other programs.
+    fn ensure_fits(&self, table: &Handle, written: Written)
+    -> impl Future<Output = Result<(), Error>> + Send;
+
     /// The stored row with this key, of which what the filter lets through.
     fn read_row(
         &self,
@@ -194,14 +199,6 @@ pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
 
 /// The calls that a table's writes are made of, as [`ReadStore`].
 pub(crate) trait WriteStore: ReadStore {
-    /// The check that every call begins with that writes cells: beside [`ensure_checked`](ReadStore::ensure_checked), that the row type
-    /// fits those of other programs.
-    fn ensure_writable(
-        &self,
-        table: &Handle,
-        written: Written,
-    ) -> impl Future<Output = Result<(), Error>> + Send;
-
     /// The schema of the table, if it is known.
     fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>>;
 
@@ -276,6 +273,11 @@ impl ReadStore for Direct {
     }
 
     #[inline]
+    async fn ensure_fits(&self, table: &Handle, written: Written) -> Result<(), Error> {
+        table.ensure_fits(written).await
+    }
+
+    #[inline]
     async fn read_row(
         &self,
         table: &Handle,
@@ -296,10 +298,18 @@ impl ReadStore for Direct {
     }
 
     fn scan(&self, table: &Handle, scan: ScanRequest, (): ()) -> Result<ScanExecution, Error> {
+        let reads_values = scan.options.reads_values;
+        let is_checked =
+            if reads_values { table.is_fit_checked(Written::Nothing) } else { table.is_checked() };
         let check = |client: &Client| {
-            (!table.is_checked()).then(|| -> TableCheck {
+            (!is_checked).then(|| -> TableCheck {
                 let table = table.with_client(client.clone());
-                Box::pin(async move { table.ensure_checked().await })
+                Box::pin(async move {
+                    match reads_values {
+                        true => table.ensure_fits(Written::Nothing).await,
+                        false => table.ensure_checked().await,
+                    }
+                })
             })
         };
         Ok(ScanExecution::new(scan, check))
@@ -307,11 +317,6 @@ impl ReadStore for Direct {
 }
 
 impl WriteStore for Direct {
-    #[inline]
-    async fn ensure_writable(&self, table: &Handle, written: Written) -> Result<(), Error> {
-        table.ensure_writable(written).await
-    }
-
     fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>> {
         table.client.known_info(&table.name)
     }

@@ -312,6 +312,19 @@ impl Handle {
         Ok(())
     }
 
+    /// Fails if the table is stamped with other layouts of its keys alone.
+    pub(super) async fn check_keys(&self) -> Result<(), Error> {
+        let Check::At(_) = self.check else { return Ok(()) };
+        let info = self.client.table_info(&self.name).await?;
+        let own = self.key.schema().fingerprint().to_string();
+        match stamp::status(self.key, &info) {
+            Err(error) if !stamp::fingerprints(&info).contains(&own) => {
+                Err(stamp::explained(error, self.key, &self.client, &info).await)
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Fails if the row type is no part of the table's.
     pub(super) fn check_fit(&self) -> Result<(), Error> {
         self.misfit.clone().map_or(Ok(()), Err)
@@ -342,32 +355,15 @@ impl Handle {
 /// returns; and whether the table has a row key schema.
 ///
 /// # Errors
-/// All differences, those that are the table's own before those of its key types.
+/// All differences, those of its key types first: whoever asks for another table than the one that was meant is told so, before what this
+/// one would have to have.
 pub(super) async fn compare(
     keys: &[KeyType],
     client: &Client,
     info: &TableInfo,
     expected: &Expected,
 ) -> Result<(bool, Vec<StampStatus>), Faults> {
-    let mut faults = Vec::new();
-    let mut note = |checked: Result<(), Error>| faults.extend(checked.err());
-    let Expected { families, versioned, at_zero, .. } = expected;
-    note(check_families(info, families));
-    families.iter().for_each(|family| note(check_cell_types(info, from_ref(family))));
-    versioned.iter().for_each(|family| note(check_versions(info, from_ref(family))));
-    at_zero.iter().for_each(|family| note(check_aggregates(info, from_ref(family))));
-    note(check_granularity(info, expected.granularity));
-    let is_declared = |family: &&Family| expected.declared_rules.iter().any(|name| name == family.name());
-    families.iter().filter(is_declared).for_each(|family| note(check_rule(info, family)));
-
-    let (mut has_schema, mut statuses) = (false, Vec::new());
-    // A table has one schema, which is of no use to several key types.
-    if let Some(key) = keys.first() {
-        match check_schema(*key, info, expected.schema.as_ref()) {
-            Ok(is_there) => has_schema = is_there,
-            Err(fault) => faults.push(fault),
-        }
-    }
+    let (mut faults, mut has_schema, mut statuses) = (Vec::new(), false, Vec::new());
     for key in keys {
         match stamp::status(*key, info) {
             Ok(status) => {
@@ -379,6 +375,23 @@ pub(super) async fn compare(
             Err(error) => faults.push(stamp::explained(error, *key, client, info).await),
         }
     }
+    // A table has one schema, which is of no use to several key types.
+    if let Some(key) = keys.first() {
+        match check_schema(*key, info, expected.schema.as_ref()) {
+            Ok(is_there) => has_schema = is_there,
+            Err(fault) => faults.push(fault),
+        }
+    }
+
+    let mut note = |checked: Result<(), Error>| faults.extend(checked.err());
+    let Expected { families, versioned, at_zero, .. } = expected;
+    note(check_families(info, families));
+    families.iter().for_each(|family| note(check_cell_types(info, from_ref(family))));
+    versioned.iter().for_each(|family| note(check_versions(info, from_ref(family))));
+    at_zero.iter().for_each(|family| note(check_aggregates(info, from_ref(family))));
+    note(check_granularity(info, expected.granularity));
+    let is_declared = |family: &&Family| expected.declared_rules.iter().any(|name| name == family.name());
+    families.iter().filter(is_declared).for_each(|family| note(check_rule(info, family)));
     Faults::of(faults).map(|()| (has_schema, statuses))
 }
 

@@ -532,7 +532,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: Writes,
     {
-        self.ensure_checked().await?;
+        self.ensure_fits(Written::Nothing).await?;
         self.mutate_if(self.encode(key)?, self.store.deletion(), CheckedVersions::Newest, condition).await
     }
 

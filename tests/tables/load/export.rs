@@ -10,6 +10,7 @@ use keyderive::{Client, ErrorKind, OnForeign};
 use keyderive_scripted::{Answer, Mock, Rpc};
 
 use super::{ReadingKey, Readings, client_of, reading, readings};
+use crate::registry::without_registry;
 
 const ROWS: u32 = 3_000;
 
@@ -110,7 +111,8 @@ async fn no_more_partitions_are_read_at_a_time_than_said() {
     filled(&bigtable.client()).await;
     let faults = Faults::seeded(0).delay(Method::ReadRows, 1.0, Duration::from_secs(3600));
     let faulty = bigtable.with_faults(faults);
-    let mut rows = readings(&faulty.client()).export(ReadingKey::scan()).parallel(5).stream();
+    let mut rows =
+        readings(&without_registry(&faulty.client())).export(ReadingKey::scan()).parallel(5).stream();
     let waited = tokio::time::timeout(Duration::from_secs(1), rows.next()).await;
     assert!(waited.is_err());
     assert_eq!(faulty.calls(Method::ReadRows), 5);
@@ -160,7 +162,8 @@ async fn dropping_an_export_cancels() {
         Rpc::SampleRowKeys => Answer::samples([("", 0)]),
         _ => Answer::new().stall(),
     });
-    let mut rows = readings(&client_of(&mock)).export(ReadingKey::scan()).parallel(4).stream();
+    let mut rows =
+        readings(&without_registry(&client_of(&mock))).export(ReadingKey::scan()).parallel(4).stream();
     let waited = tokio::time::timeout(Duration::from_millis(100), rows.next()).await;
     assert!(waited.is_err());
     assert_eq!(mock.requests_of(Rpc::ReadRows).len(), 4);

@@ -95,7 +95,9 @@ async fn windows_of_another_width_are_not_read(client: Client) {
     let midnight = 20_000 * 24 * HOUR;
     hourly.update(&key("/")).add_at(Hourly::VIEWS, midnight + 15 * HOUR, 2).await.unwrap();
     let expected = "at which no window of 86400s begins";
-    let error = daily.get(&key("/")).await.err().unwrap().to_string();
+    let refusal = daily.get(&key("/")).await.err().unwrap().to_string();
+    assert!(refusal.contains("was a sum in windows of 3600s and is a sum in windows of 86400s"), "{refusal}");
+    let error = daily.unchecked().get(&key("/")).await.err().unwrap().to_string();
     assert!(error.contains(expected), "{error}");
     let error = daily.verify_rows().await.unwrap_err();
     assert!(error.is_table_mismatch() && error.to_string().contains(expected), "{error}");

@@ -135,6 +135,8 @@ pub struct SchemaChange {
     breaks_older_programs: bool,
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     is_of_columns: bool,
+    /// Whether the values of a column are written in one way and read in another.
+    is_of_values: bool,
     /// The dropped column and the added one of its type, as `family:name`, if it may be a rename.
     rename: Option<(String, String)>,
     /// Whether only this type misses something, in rows that programs older than both have written.
@@ -148,6 +150,7 @@ impl SchemaChange {
             reads_older_rows: true,
             breaks_older_programs: false,
             is_of_columns: false,
+            is_of_values: false,
             rename: None,
             is_of_former_rows: false,
         }
@@ -167,6 +170,11 @@ impl SchemaChange {
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     pub(crate) fn is_of_columns(&self) -> bool {
         self.is_of_columns
+    }
+
+    /// Whether the values of a column are written in one way and read in another.
+    pub(crate) fn is_of_values(&self) -> bool {
+        self.is_of_values
     }
 
     /// Whether only this type misses something, in rows that programs older than both have written.
@@ -912,6 +920,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             reads_older_rows: !new.is_in_every_row(),
             breaks_older_programs: old.is_in_every_row(),
             is_of_columns: false,
+            is_of_values: false,
             rename: Some((old.path(), new.path())),
             is_of_former_rows: false,
         }
@@ -944,6 +953,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             reads_older_rows: !found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
             is_of_columns: self.is_of_columns(found.topic),
+            is_of_values: matches!(found.topic, Topic::Type { .. }),
             rename: None,
             is_of_former_rows: matches!(found.topic, Topic::AliasDropped { .. }),
         }

@@ -164,10 +164,10 @@ async fn begin(
     writes: bool,
 ) -> Result<Begun, Error> {
     let Mapping { old, new, .. } = mapping;
-    old.ensure_checked().await?;
+    old.ensure_fits(Written::Nothing).await?;
     match writes {
-        true => new.ensure_writable(Written::Rows).await?,
-        false => new.ensure_checked().await?,
+        true => new.ensure_fits(Written::Rows).await?,
+        false => new.ensure_fits(Written::Nothing).await?,
     }
     let old_info = old.client.table_info(&old.name).await?;
     let new_info = new.client.table_info(&new.name).await?;

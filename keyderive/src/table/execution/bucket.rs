@@ -35,6 +35,8 @@ pub(crate) struct ScanOptions {
     pub(in crate::table) key_filter: Option<KeyFilter>,
     /// Whether rows that are not of the key type are skipped, and counted in `skipped`.
     pub(in crate::table) skip_foreign: bool,
+    /// Whether it reads or compares values of columns.
+    pub(in crate::table) reads_values: bool,
     pub(in crate::table) skipped: Skipped,
     /// What to add the cost of its requests to.
     pub(in crate::table) stats: Option<ReadStats>,

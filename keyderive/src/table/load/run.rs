@@ -170,7 +170,7 @@ async fn begin(
     check_distinct(tables)?;
     let mut starts = Vec::new();
     for table in tables {
-        table.ensure_writable(Written::Rows).await?;
+        table.ensure_fits(Written::Rows).await?;
         starts.push(table.partition_starts().await?);
     }
     // The requests have shown that the tables exist, so their ids are known now.

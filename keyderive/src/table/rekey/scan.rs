@@ -124,6 +124,7 @@ impl PairScan {
             unordered: *unordered,
             key_filter: None,
             skip_foreign: *skip_foreign,
+            reads_values: true,
             skipped: skipped.clone(),
             stats: None,
             distinct: None,

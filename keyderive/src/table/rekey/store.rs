@@ -147,6 +147,14 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
         table.ensure_families(self.tables.info())
     }
 
+    async fn ensure_fits(&self, table: &Handle, written: Written) -> Result<(), Error> {
+        table.ensure_families(self.tables.info())?;
+        match table.is_row_type_checked(written) {
+            true => Ok(()),
+            false => Box::pin(table.check_row_type(written, &self.tables.declared_in())).await,
+        }
+    }
+
     async fn read_row(
         &self,
         table: &Handle,
@@ -172,14 +180,6 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
 }
 
 impl<Old: PairKey> WriteStore for Pair<Old> {
-    async fn ensure_writable(&self, table: &Handle, written: Written) -> Result<(), Error> {
-        table.ensure_families(self.tables.info())?;
-        match table.is_row_type_checked(written) {
-            true => Ok(()),
-            false => Box::pin(table.check_row_type(written, &self.tables.declared_in())).await,
-        }
-    }
-
     fn known_info(&self, _: &Handle) -> Option<Arc<TableInfo>> {
         Some(Arc::clone(self.tables.info()))
     }
