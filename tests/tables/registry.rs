@@ -580,7 +580,12 @@ async fn row_types_of_a_re_keyed_table_are_those_of_its_new_one() {
     let client = bigtable.client();
     client.table::<Before, Event>("old").create().without_row_key_schema().await.unwrap();
     let running = client.rekeyed::<Before, After, Event>("old", "new").await.unwrap();
-    running.put(&After { user: "a".into() }, &event()).await.unwrap();
+    let a = After { user: "a".into() };
+    running.put(&a, &event()).await.unwrap();
+    let other = bigtable.client().rekeyed::<Before, After, Numbered>("old", "new").await.unwrap();
+    assert!(refused(other.get(&a).await).contains("nothing was read"));
+    let unread = other.scan(After::scan(), Before::scan()).collect().await;
+    assert!(refused(unread).contains("nothing was read"));
     let driver = bigtable.client().rekeyed::<Before, After, Event>("old", "new").await.unwrap();
     driver.migration().run().await.unwrap();
     running.put(&After { user: "b".into() }, &event()).await.unwrap();

@@ -25,7 +25,7 @@ use crate::client::{Error, RekeyingEnd, Route};
 use crate::key::{Field, KeyType, Schema, ShownKey};
 use crate::plan::{KeyRange, Plan, PlanError};
 use crate::row::{RawRow, RowFilter};
-use crate::table::execution::{ScanCursor, ScanExecution, ScanOptions, ScanRequest};
+use crate::table::execution::{ScanCursor, ScanExecution, ScanOptions, ScanRequest, TableCheck};
 use crate::table::transfer::Origin;
 
 /// How many rows of one table are looked up in the other at a time.
@@ -46,9 +46,18 @@ struct PairScan {
 }
 
 impl PairScan {
-    async fn run(self, rows: mpsc::Sender<Result<RawRow, Error>>) {
+    /// Delivers the rows, after `check` if there is one.
+    async fn run(self, rows: mpsc::Sender<Result<RawRow, Error>>, check: Option<TableCheck>) {
         let mut delivery = Delivery { rows, last: None, selected: Default::default() };
-        if let Err(ScanEnd::Failed(error)) = self.deliver(&mut delivery).await {
+        let checked = match check {
+            Some(check) => check.await,
+            None => Ok(()),
+        };
+        let ended = match checked {
+            Ok(()) => self.deliver(&mut delivery).await,
+            Err(error) => Err(error.into()),
+        };
+        if let Err(ScanEnd::Failed(error)) = ended {
             // Nobody may be waiting any more.
             let _ = delivery.rows.send(Err(error)).await;
         }
@@ -527,12 +536,17 @@ pub(crate) struct PairCursor {
 }
 
 impl PairCursor {
-    pub(super) fn new(pair: &Arc<TablePair>, scan: ScanRequest, old: Result<Plan<()>, PlanError>) -> Self {
+    pub(super) fn new(
+        pair: &Arc<TablePair>,
+        scan: ScanRequest,
+        old: Result<Plan<()>, PlanError>,
+        check: Option<TableCheck>,
+    ) -> Self {
         let ScanRequest { plan: new, limit, options } = scan;
         let left = limit.unwrap_or(u64::MAX);
         let (sender, rows) = mpsc::channel(usize::try_from(left).unwrap_or(BUFFERED).clamp(1, BUFFERED));
         let scan = PairScan { pair: Arc::clone(pair), old, new, options };
-        let begin = Box::new(move || tokio::spawn(scan.run(sender)));
+        let begin = Box::new(move || tokio::spawn(scan.run(sender, check)));
         Self { begin: Some(begin), rows, task: None, current: None, left }
     }
 

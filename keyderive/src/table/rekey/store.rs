@@ -13,7 +13,7 @@ use super::scan::PairCursor;
 use crate::client::{Entries, Error, Mutations, TableInfo};
 use crate::plan::{IntoPlan, Plan, PlanError};
 use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
-use crate::table::execution::ScanRequest;
+use crate::table::execution::{ScanRequest, TableCheck};
 use crate::table::handle::Written;
 use crate::table::store::{FoundRows, ReadStore, Source, WriteStore};
 use crate::table::watch::Watch;
@@ -175,7 +175,12 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
 
     fn scan(&self, table: &Handle, scan: ScanRequest, old: Self::OtherPlan) -> Result<PairCursor, Error> {
         table.ensure_families(self.tables.info())?;
-        Ok(PairCursor::new(&self.tables, scan, old))
+        let is_compared = !scan.options.reads_values || table.is_row_type_checked(Written::Nothing);
+        let check = (!is_compared).then(|| -> TableCheck {
+            let (table, tables) = (table.with_client(scan.options.client.clone()), self.tables.declared_in());
+            Box::pin(async move { table.check_row_type(Written::Nothing, &tables).await })
+        });
+        Ok(PairCursor::new(&self.tables, scan, old, check))
     }
 }
 
