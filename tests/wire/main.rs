@@ -24,10 +24,10 @@ fn generated_code_is_current() {
         .extern_path(".google.bigtable.v2.RowsMessage", "crate::RowsMessage")
         .server_mod_attribute(".", "#[cfg(feature = \"server\")]");
     compare(
-        "keyderive-proto/src/generated",
+        "crates/proto/src/generated",
         options,
         &["values.proto", "data.proto", "admin.proto"],
-        &[root().join("keyderive-proto/proto")],
+        &[root().join("crates/proto/proto")],
     );
 }
 
@@ -41,7 +41,7 @@ fn generated_code_of_the_test_proxy_is_current() {
         "tests/proxy/src/generated",
         options,
         &["test_proxy.proto"],
-        &[root().join("tests/proxy/proto"), root().join("keyderive-proto/proto")],
+        &[root().join("tests/proxy/proto"), root().join("crates/proto/proto")],
     );
 }
 

@@ -147,7 +147,7 @@
 //!
 //! ```toml
 //! [dev-dependencies]
-//! keyderive-googlesql = { path = "../keyderive/keyderive-googlesql" }
+//! keyderive-googlesql = { path = "../keyderive/crates/googlesql" }
 //! ```
 //!
 //! ```ignore

@@ -83,7 +83,7 @@ const STRATA: [(&str, &[&str], bool); 12] = [
         &["keyderive-macros/src/row/check.rs", "keyderive-macros/src/row_key/check.rs"],
         false,
     ),
-    ("embedded", &["keyderive-embedded/src/filter", "keyderive-embedded/src/mutate.rs"], false),
+    ("embedded", &["crates/embedded/src/filter", "crates/embedded/src/mutate.rs"], false),
 ];
 
 fn stratum(file: &str) -> Option<usize> {

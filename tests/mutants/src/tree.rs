@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use crate::points::{LeftOut, Source};
 
-/// The crates with mutants.
-const CRATES: [&str; 3] = ["keyderive", "keyderive-embedded", "keyderive-macros"];
+/// The folders of the crates with mutants.
+const CRATES: [&str; 3] = ["keyderive", "keyderive-macros", "crates/embedded"];
 
 /// The tests that look for mutants.
 const TESTS: [&str; 21] = [
@@ -177,12 +177,11 @@ fn with_switch(path: &str, bytes: Vec<u8>) -> Vec<u8> {
     if CRATES.iter().any(|name| path == format!("{name}/src/lib.rs")) {
         return [b"#![allow(warnings)]\n", &bytes[..]].concat();
     }
-    if !CRATES.iter().any(|name| path == format!("{name}/Cargo.toml")) {
-        return bytes;
-    }
+    let Some(folder) = CRATES.iter().find(|name| path == format!("{name}/Cargo.toml")) else { return bytes };
+    let top = "../".repeat(folder.split('/').count());
     let text = String::from_utf8(bytes).unwrap();
-    text.replace("\n[dependencies]\n", "\n[dependencies]\nkeyderive-switch = { path = \"../switch\" }\n")
-        .into_bytes()
+    let switch = format!("\n[dependencies]\nkeyderive-switch = {{ path = \"{top}switch\" }}\n");
+    text.replace("\n[dependencies]\n", &switch).into_bytes()
 }
 
 #[derive(Deserialize)]

@@ -336,7 +336,7 @@ fn every_call_of_rows_says_what_it_makes_of_a_hidden_one() {
 fn every_row_has_its_tests() {
     let found = faults(&rows(&page_text()));
     assert!(found.is_empty(), "{found:#?}");
-    let sources = sources_of(&["keyderive/src", "keyderive-embedded/src", "tests", "keyderive-cli/tests"]);
+    let sources = sources_of(&["keyderive/src", "crates/embedded/src", "tests", "tools/cli/tests"]);
     let groups: BTreeSet<Tests> =
         proofs().flat_map(|(_, _, tests)| tests.iter().copied().flatten()).copied().collect();
     for test in groups.into_iter().flatten() {
@@ -362,7 +362,7 @@ fn a_row_without_tests_and_tests_without_a_row_are_found() {
 /// Requests that change tables carry no timestamp, so they do not depend on clocks.
 #[test]
 fn requests_that_change_tables_carry_no_timestamp() {
-    let proto = fs::read_to_string(root().join("keyderive-proto/proto/admin.proto")).unwrap();
+    let proto = fs::read_to_string(root().join("crates/proto/proto/admin.proto")).unwrap();
     for message in [
         "CreateTableRequest",
         "DeleteTableRequest",

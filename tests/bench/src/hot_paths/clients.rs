@@ -205,7 +205,7 @@ fn peers() -> Result<Vec<Peer>, Failure> {
     };
     let (go, java, python) =
         (built("KEYDERIVE_GO_CLIENT")?, built("KEYDERIVE_JAVA_CLIENT")?, built("KEYDERIVE_PYTHON")?);
-    let script = root.join("keyderive-cli/tests/port/clients/python/bench.py");
+    let script = root.join("tools/cli/tests/port/clients/python/bench.py");
     let own = std::env::current_exe()?;
     let rust = move |name: &'static str| {
         let own = own.clone();

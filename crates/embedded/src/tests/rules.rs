@@ -59,7 +59,7 @@ fn fields(proto: &str) -> Vec<String> {
 
 #[test]
 fn every_field_has_a_rule() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../keyderive-proto/proto");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/proto");
     let rules: BTreeSet<&str> = rules().into_iter().flat_map(|(fields, _)| fields).collect();
     let mut known = BTreeSet::new();
     for file in ["data.proto", "admin.proto"] {

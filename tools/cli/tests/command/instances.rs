@@ -214,7 +214,7 @@ fn sql_runs_the_shell() {
     let line = |rest: &str| {
         format!("program=$(command -v keyderive); PATH=$PWD:/bin:/usr/bin \"$program\" sql {rest}")
     };
-    let missing = "`cargo install --path keyderive-datafusion/shell` installs it";
+    let missing = "`cargo install --path tools/sql/shell` installs it";
     assert_prints(&folder, &line("-c 'SELECT 1'"), 3, missing);
     let program = folder.path().join("keyderive-sql");
     fs::write(&program, "#!/bin/sh\nfor given; do printf '<%s>' \"$given\"; done\nexit 7\n").unwrap();
@@ -292,7 +292,7 @@ fn columns_that_are_not_declared_are_counted() {
 /// Errors of the library name calls of Rust, which the command has not.
 #[test]
 fn sessions_have_no_words_of_rust() {
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/command.md")).unwrap();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/command.md")).unwrap();
     let sessions = page.split("```console").skip(1).filter_map(|rest| rest.split("```").next());
     for line in sessions.flat_map(str::lines) {
         for word in ["#[", "`Option`", "Client::", "Change::", "()`", "(…)`"] {

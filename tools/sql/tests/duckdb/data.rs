@@ -112,7 +112,7 @@ pub(crate) fn files(root: &str) -> [String; 2] {
         env::var(name).unwrap_or_else(|_| otherwise.to_str().unwrap().to_owned())
     };
     [
-        file("KEYDERIVE_FLIGHTS", "../examples/data/flights.csv"),
+        file("KEYDERIVE_FLIGHTS", "../../examples/data/flights.csv"),
         file("KEYDERIVE_WEATHER", "tests/duckdb/weather.csv"),
     ]
 }

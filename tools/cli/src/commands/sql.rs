@@ -14,7 +14,7 @@ const PROGRAM: &str = "keyderive-sql";
 ///
 ///     keyderive sql -c "SELECT site, count(*) FROM events WHERE user_id = 'alice' GROUP BY site"
 ///
-/// `keyderive-sql` is a program of its own, which is built with DataFusion: `cargo install --path keyderive-datafusion/shell`.
+/// `keyderive-sql` is a program of its own, which is built with DataFusion: `cargo install --path tools/sql/shell`.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment, disable_help_flag = true, disable_version_flag = true)]
 pub(crate) struct Sql {
@@ -27,7 +27,7 @@ impl Sql {
     pub(crate) fn run(self) -> Outcome {
         external::start(PROGRAM, self.arguments).unwrap_or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Err(Failure::refused(format_args!(
-                "`{PROGRAM}` is not on `PATH`; in the repository of keyderive, `cargo install --path keyderive-datafusion/shell` installs it"
+                "`{PROGRAM}` is not on `PATH`; in the repository of keyderive, `cargo install --path tools/sql/shell` installs it"
             ))),
             _ => Err(external::not_run(PROGRAM, &error)),
         })

@@ -62,7 +62,7 @@ fn commands(page: &str) -> Vec<(&str, String)> {
 
 /// A page, and its path.
 fn page(name: &str) -> (PathBuf, String) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     let text = fs::read_to_string(&path).unwrap();
     (path, text)
 }

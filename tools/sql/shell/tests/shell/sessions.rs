@@ -30,7 +30,7 @@ fn run(page: &str, server: &Server) -> String {
 #[test]
 fn the_sessions_of_the_page_print_what_it_shows() {
     let server = Server::start("sessions");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/analytics.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/analytics.md");
     let page = fs::read_to_string(&path).unwrap();
     let now = run(&page, &server);
     if env::var_os("KEYDERIVE_BLESS").is_some() {
