@@ -1,4 +1,4 @@
-//! Code and text from a layout file: the structs of a Rust program, SQL, Terraform, a page of a wiki, and Python.
+//! Code and text from a layout file: SQL, Terraform, a page of a wiki, and Python.
 //!
 //! A layout file is data of others: no name of it reaches the output but as an identifier that was checked, as a literal that was
 //! escaped, or as one line of a comment. What the layouts do not say is in [`Output::gaps`], and in a comment of the output.
@@ -7,7 +7,6 @@ mod hcl;
 mod markdown;
 mod python;
 mod row;
-mod rust;
 mod sql;
 
 use std::collections::BTreeSet;
@@ -20,28 +19,10 @@ use keyderive::row::RowSchema;
 /// What is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
-    Rust,
     Sql,
     Hcl,
     Markdown,
     Python,
-}
-
-/// The crate whose times and dates generated structs have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum TimeCrate {
-    #[default]
-    Chrono,
-    Jiff,
-    Time,
-}
-
-/// What the layouts leave open.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Choices {
-    pub(crate) times: TimeCrate,
-    /// The id in the names of a table's stamps.
-    pub(crate) stamp_id: Option<u32>,
 }
 
 /// What was generated.
@@ -71,7 +52,7 @@ struct Table {
     layouts: Vec<TableLayout>,
 }
 
-/// Generates code for these tables of a layout file.
+/// Generates code for these tables of a layout file. `stamp_id` is the id in the names of a table's stamps.
 ///
 /// # Errors
 /// If there is no such table.
@@ -79,16 +60,15 @@ pub(crate) fn generate(
     language: Language,
     layouts: &Layouts,
     tables: &[String],
-    choices: &Choices,
+    stamp_id: Option<u32>,
 ) -> Result<Output, LayoutsError> {
     let tables = tables
         .iter()
         .map(|name| Ok(Table { name: name.clone(), layouts: layouts.table_layouts(name)? }))
         .collect::<Result<Vec<_>, LayoutsError>>()?;
     Ok(match language {
-        Language::Rust => rust::generate(&tables, choices.times),
         Language::Sql => sql::generate(&tables),
-        Language::Hcl => hcl::generate(&tables, choices.stamp_id),
+        Language::Hcl => hcl::generate(&tables, stamp_id),
         Language::Markdown => markdown::generate(&tables),
         Language::Python => python::generate(&tables),
     })
@@ -127,7 +107,6 @@ fn snake(name: &str) -> String {
             snake.push('_');
         }
         was_lower = c.is_ascii_lowercase() || c.is_ascii_digit();
-        // Rust has one `_` between words.
         if c != '_' || !snake.ends_with("_") {
             snake.push(c.to_ascii_lowercase());
         }

@@ -3,25 +3,21 @@
 use keyderive::row::RowSchema;
 use serde::{Deserialize, Deserializer, de};
 
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct RowForm {
     pub(super) row: String,
-    pub(super) fingerprint: String,
-    /// The family of the row's own columns.
-    pub(super) family: Option<String>,
     pub(super) fields: Vec<FieldForm>,
-    pub(super) rules: Vec<RuleForm>,
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FieldForm {
     Column { family: String, column: ColumnForm },
-    Struct { family: String, optional: bool, columns: Vec<ColumnForm> },
-    Map { family: Option<String>, optional: bool, key: StoredForm, stored: StoredForm, kind: KindForm },
+    Struct { family: String, columns: Vec<ColumnForm> },
+    Map { family: Option<String>, key: StoredForm, stored: StoredForm, kind: KindForm },
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct ColumnForm {
     pub(super) name: String,
     pub(super) aliases: Vec<PlaceForm>,
@@ -30,13 +26,13 @@ pub(super) struct ColumnForm {
     pub(super) absent: Absent,
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct PlaceForm {
     pub(super) family: String,
     pub(super) name: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum KindForm {
     Value,
@@ -51,7 +47,7 @@ pub(super) enum KindForm {
     MaxVersions { window_micros: u64 },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Absent {
     Error,
@@ -59,23 +55,7 @@ pub(super) enum Absent {
     Default,
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
-pub(super) struct RuleForm {
-    pub(super) family: String,
-    pub(super) gc: Option<GcForm>,
-    pub(super) ttl_secs: Option<u64>,
-    pub(super) exclusive: bool,
-}
-
-#[derive(Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum GcForm {
-    Never,
-    Any { max_age_secs: Option<u64>, max_versions: Option<u32> },
-    All { max_age_secs: u64, max_versions: u32 },
-}
-
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StoredForm {
     Integer {
@@ -113,7 +93,7 @@ pub(super) enum StoredForm {
     Custom(String),
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct VariantForm {
     #[serde(deserialize_with = "of_text")]
     pub(super) code: i64,
@@ -130,17 +110,12 @@ impl RowForm {
         serde_json::from_str(&schema.to_json()).ok()
     }
 
-    /// Whether the only field is a map that is the whole row.
-    pub(super) fn is_map(&self) -> bool {
-        matches!(&self.fields[..], [FieldForm::Map { family, .. }] if *family == self.family)
-    }
-
     /// The columns that have a name, with their families.
     pub(super) fn columns(&self) -> impl Iterator<Item = (&str, &ColumnForm)> {
         self.fields.iter().flat_map(|field| {
             let (family, columns) = match field {
                 FieldForm::Column { family, column } => (family.as_str(), std::slice::from_ref(column)),
-                FieldForm::Struct { family, columns, .. } => (family.as_str(), &columns[..]),
+                FieldForm::Struct { family, columns } => (family.as_str(), &columns[..]),
                 FieldForm::Map { .. } => ("", &[][..]),
             };
             columns.iter().map(move |column| (family, column))
@@ -150,7 +125,7 @@ impl RowForm {
     /// The families that are maps, with how they are stored.
     pub(super) fn maps(&self) -> impl Iterator<Item = (&str, &StoredForm, &StoredForm, KindForm)> {
         self.fields.iter().filter_map(|field| match field {
-            FieldForm::Map { family, key, stored, kind, .. } => {
+            FieldForm::Map { family, key, stored, kind } => {
                 Some((family.as_deref().unwrap_or("cf"), key, stored, *kind))
             }
             FieldForm::Column { .. } | FieldForm::Struct { .. } => None,

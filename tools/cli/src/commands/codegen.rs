@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use crate::codegen::{Choices, Language, TimeCrate, generate};
+use crate::codegen::{Language, generate};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::layout;
 use crate::output::{self, Out};
 
-/// Write code from the layouts: structs, SQL, Terraform, a page of a wiki, Python
+/// Write code from the layouts: SQL, Terraform, a page of a wiki, Python
 ///
-///     keyderive codegen --rust > src/tables.rs
 ///     keyderive codegen events --python > events.py
+///     keyderive codegen --hcl > tables.tf
 ///
 /// What layouts do not say, such as the format of a module of the program, is in a comment of the output and on standard
 /// error, and the exit code is 1.
@@ -27,9 +27,6 @@ pub(crate) struct Codegen {
     /// The layout file; the default is `layouts.json` in this folder or above it
     #[arg(long, value_name = "FILE")]
     layouts: Option<PathBuf>,
-    /// The structs of the key types and row types, which have the fingerprints of the layouts
-    #[arg(long, group = "language")]
-    rust: bool,
     /// A query for each key type and row type, with the typed fields of the key and the columns
     #[arg(long, group = "language")]
     sql: bool,
@@ -42,9 +39,6 @@ pub(crate) struct Codegen {
     /// Functions of Python that encode and decode the keys
     #[arg(long, group = "language")]
     python: bool,
-    /// The crate whose times and dates the structs have
-    #[arg(long, value_name = "CRATE", default_value = "chrono", requires = "rust")]
-    times: TimeCrate,
     /// The id in the stamp of a table that exists: the last 8 digits of its family `keyderive.…`. A new table gets a random one
     #[arg(long, value_name = "DIGITS", requires = "hcl", value_parser = stamp_id)]
     stamp_id: Option<u32>,
@@ -65,8 +59,7 @@ impl Codegen {
         let layouts = layout::read_nearest(self.layouts.as_deref())?;
         let all = || layouts.table_names().map(str::to_owned).collect();
         let tables = if self.tables.is_empty() { all() } else { self.tables.clone() };
-        let choices = Choices { times: self.times, stamp_id: self.stamp_id };
-        let generated = generate(self.language(), &layouts, &tables, &choices)?;
+        let generated = generate(self.language(), &layouts, &tables, self.stamp_id)?;
         match &self.output {
             Some(path) => {
                 fs::write(path, &generated.text).map_err(|error| Failure::unwritten(path, &error))?;
@@ -86,7 +79,6 @@ impl Codegen {
     /// One of them is given.
     fn language(&self) -> Language {
         match self {
-            Self { rust: true, .. } => Language::Rust,
             Self { sql: true, .. } => Language::Sql,
             Self { hcl: true, .. } => Language::Hcl,
             Self { markdown: true, .. } => Language::Markdown,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::block_on;
 use crate::change::counted;
-use crate::codegen::{Choices, Language, generate};
+use crate::codegen::{Language, generate};
 use crate::exit::{Exit, Failure, Outcome, in_words};
 use crate::instance::Instance;
 use crate::layout::{no_table, read, read_nearest};
@@ -180,7 +180,7 @@ fn show(path: Option<&Path>, mut tables: Vec<String>, is_markdown: bool) -> Outc
     }
     let mut out = Out::new();
     if is_markdown {
-        let page = generate(Language::Markdown, &layouts, &tables, &Choices::default())?;
+        let page = generate(Language::Markdown, &layouts, &tables, None)?;
         out.write_all(page.text.as_bytes())?;
     } else {
         show_text(&layouts, &tables, &mut out)?;

@@ -123,19 +123,6 @@ fn generate(option: &str) -> (i32, String, String) {
 }
 
 #[test]
-fn names_stay_names_in_rust() {
-    let (code, text, said) = generate("--rust");
-    assert_eq!(code, 1);
-    for gap in ["is no name of a type in Rust", "has a default, which layouts do not say", "is stored as"] {
-        assert!(said.contains(gap), "{gap}: {said}");
-    }
-    let code = code_of(&text.replace("'\\''", ""), "//", "\"");
-    // The column and the field of that name are identifiers.
-    has_no_evil(&code.replace("pub evil: u16", ""));
-    assert_eq!(code.matches("pub evil: u16").count(), 2, "{code}");
-}
-
-#[test]
 fn names_stay_names_in_python() {
     let text = generate("--python").1;
     has_no_evil(&code_of(&text.replace("\"\"\"", "\""), "#", "\""));

@@ -80,7 +80,7 @@ fn changes_are_printed_and_are_the_exit_code() {
 
 #[test]
 fn layouts_are_shown() {
-    let path = file("shown.json", &types::layouts().0.to_json());
+    let path = file("shown.json", &types::layouts().to_json());
     let (code, text, said) = written(&layouts(&[&path], &["show", "events", "--layouts"]));
     assert_eq!((code, said.as_str()), (0, ""));
     let expected = "events

@@ -1,10 +1,7 @@
-//! What `keyderive codegen` writes: it compiles, it means the layouts that it is of, and no name of a layout is more than a name; and `keyderive layouts`.
+//! What `keyderive codegen` writes: it means the layouts that it is of, and no name of a layout is more than a name; and `keyderive layouts`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::duplicated_attributes, reason = "these are tests")]
 
-#[rustfmt::skip]
-#[allow(unreachable_pub, missing_docs, dead_code, clippy::all, clippy::pedantic, reason = "it is as a program has it")]
-mod generated;
 mod hostile;
 mod layouts;
 mod python;
@@ -51,48 +48,18 @@ fn is_as_committed(path: &str, text: &str) {
     );
 }
 
-/// The law of generated structs: their schemas are those that they were generated from, with every name.
 #[test]
-fn generated_structs_have_the_layouts_that_they_are_of() {
-    let (layouts, defaults) = types::layouts();
-    let (code, text, said) = written(&codegen("law.json", &layouts.to_json(), &["--rust"]));
-    is_as_committed("generated.rs", &text);
-    // All that it says is that it does not know the program's defaults.
-    assert_eq!(said.matches("has a default, which layouts do not say").count(), defaults, "{said}");
-    assert_eq!((code, said.lines().count()), (1, defaults), "{said}");
-    let (of_generated, given) = (generated::layouts(), layouts.to_json());
-    let changes: Vec<_> = of_generated.changes_from(&layouts).iter().map(ToString::to_string).collect();
-    assert_eq!(changes, [""; 0]);
-    assert!(of_generated.to_json() == given);
-    assert!(layouts.table_names().count() > 100);
-}
-
-#[test]
-fn a_table_alone_is_without_a_module() {
+fn a_table_that_the_file_lacks_is_refused() {
     let layouts = Layouts::new().table::<types::EventKey, types::Event>("events").to_json();
-    let (code, text, said) = written(&codegen("alone.json", &layouts, &["--rust", "events"]));
-    assert_eq!((code, said.as_str()), (0, ""));
-    is_as_committed("events.rs.txt", &text);
-    let (code, _, said) = written(&codegen("alone.json", &layouts, &["--rust", "event"]));
+    let (code, _, said) = written(&codegen("alone.json", &layouts, &["--sql", "event"]));
     assert_eq!(code, 3);
     assert!(said.contains("there is no table `event`; the tables are `events`"), "{said}");
 }
 
-/// A module, a type by hand and a message are of the program: the struct lacks them, and its fingerprint keeps it from compiling.
+/// The functions of a key that only the program encodes are left out.
 #[test]
 fn what_layouts_do_not_say_is_said() {
-    let layouts = Layouts::new().table::<types::HostKey, types::Custom>("hosts").to_json();
-    let (code, text, said) = written(&codegen("custom.json", &layouts, &["--rust"]));
-    assert_eq!(code, 1);
-    for gap in [
-        "the field `address` of `HostKey` is written by `hex_address`, a module or a type of the program: write it here",
-        "the column `cf:color` of `Custom` is written by `hex`, a module or a type of the program: write it here",
-        "the column `cf:message` of `Custom` is a message of `prost`, whose type layouts do not say: write it here",
-    ] {
-        assert!(text.contains(&format!("    // {gap}\n")), "{text}");
-        assert!(said.contains(&format!("table `hosts`: {gap}")), "{said}");
-    }
-    assert!(text.contains("#[row_key(fingerprint = \""), "{text}");
+    let layouts = Layouts::new().table::<types::HostKey, ()>("hosts").to_json();
     let (code, text, said) = written(&codegen("custom.json", &layouts, &["--python"]));
     assert_eq!(code, 1);
     let gap = "table `hosts`: the field `address` of `HostKey` is written by `hex_address`, which Python does not encode";

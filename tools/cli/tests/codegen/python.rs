@@ -212,7 +212,7 @@ fn functions(text: &str) -> Vec<(String, String, String)> {
 
 #[test]
 fn python_encodes_and_decodes_the_same_keys() {
-    let layouts = types::layouts().0;
+    let layouts = types::layouts();
     let (code, text, said) = written(&codegen("python.json", &layouts.to_json(), &["--python"]));
     // Keys with several salts are refused.
     let epochs = said.matches("have another salt from").count();

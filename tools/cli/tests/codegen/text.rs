@@ -22,7 +22,7 @@ fn a_table_as_text() {
 /// Every layout has a text, and those that SQL cannot compute say why.
 #[test]
 fn every_layout_has_a_text() {
-    let layouts = types::layouts().0;
+    let layouts = types::layouts();
     let json = layouts.to_json();
     let tables = layouts.table_names().count();
     let (_, text, _) = written(&codegen("every.json", &json, &["--sql"]));

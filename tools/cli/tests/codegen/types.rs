@@ -349,37 +349,15 @@ mod hex_address {
     }
 }
 
-mod hex {
-    use keyderive::Cell as _;
-    use keyderive::row::{CellError, CellWriter};
-
-    pub(super) fn encode(value: &u32, out: &mut CellWriter<'_>) -> Result<(), CellError> {
-        value.encode(out)
-    }
-
-    pub(super) fn decode(value: &[u8]) -> Result<u32, CellError> {
-        u32::decode(value)
-    }
-}
-
 #[derive(RowKey)]
 pub(super) struct HostKey {
     #[row_key(with = "hex_address")]
     address: u32,
 }
 
-#[derive(Row)]
-pub(super) struct Custom {
-    #[row(with = "hex")]
-    color: u32,
-    #[row(proto)]
-    message: Option<String>,
-    kind: String,
-}
-
-/// All of them, and how many columns have a default that only the program knows.
-pub(super) fn layouts() -> (Layouts, usize) {
-    let layouts = formats()
+/// All of them.
+pub(super) fn layouts() -> Layouts {
+    formats()
         .table::<EventKey, Event>("events")
         .table::<EventKey, Everything>("every-thing")
         .table::<FrontKey, Windows>("front")
@@ -394,8 +372,7 @@ pub(super) fn layouts() -> (Layouts, usize) {
         .table_with_family::<UuidKey, BTreeMap<State, Vec<u8>>>("maps", "by_state")
         .table::<SharedKey, Event>("shared")
         .table::<other::SharedKey, other::Event>("shared")
-        .table_with_family::<SharedKey, HashMap<String, i64>>("counts", "cf");
-    (layouts, 3)
+        .table_with_family::<SharedKey, HashMap<String, i64>>("counts", "cf")
 }
 
 async fn create<K: OwnedRowKey, R: OwnedRow>() -> (TableInfo, TableLayout) {
