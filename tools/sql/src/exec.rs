@@ -11,14 +11,13 @@ use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result, Statistics, internal_err};
+use datafusion::common::{DataFusionError, Result, Statistics};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
     ConstExpr, EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr,
 };
-use datafusion::physical_plan::common::collect;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
@@ -41,7 +40,6 @@ use tokio::sync::Mutex;
 use crate::batches::BatchBuilder;
 use crate::columns::Columns;
 use crate::constraints::{KeyScan, Predicate, shown};
-use crate::windows::{are_windows, range_of, window_rows};
 
 /// How long windows are kept. They stay valid when tablets split and merge; only their balance gets worse.
 const WINDOWS_FOR: Duration = Duration::from_secs(60);
@@ -76,9 +74,6 @@ pub(crate) struct Window {
 /// The table that a scan reads.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// `projects/p/instances/i`.
-    #[cfg(feature = "codec")]
-    pub(crate) instance: String,
     pub(crate) table: DynTable,
     pub(crate) columns: Columns,
     windows: Mutex<Option<(Instant, Arc<[Window]>)>>,
@@ -88,8 +83,6 @@ impl Source {
     /// Sends nothing.
     pub(crate) fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
         Ok(Self {
-            #[cfg(feature = "codec")]
-            instance: client.instance_name().to_owned(),
             table: client.dynamic_table(layout),
             columns: Columns::of(layout)?,
             windows: Mutex::new(None),
@@ -123,24 +116,20 @@ pub(crate) struct ScanSpec {
     pub(crate) projection: Vec<usize>,
     /// About how many bytes the windows have.
     pub(crate) bytes: u64,
-    /// Whether it declares the order of its rows.
-    pub(crate) ordered: bool,
     pub(crate) reversed: bool,
     pub(crate) limit: Option<usize>,
 }
 
 /// The scan of a Bigtable table, a partition for some neighbouring tablets and buckets.
-///
-/// It is not a leaf: its child has the windows of each partition as rows in memory. A distributed engine, which gives each task some
-/// partitions of a plan, can split such a leaf, but would run an unknown leaf once in each task.
 #[derive(Clone, Debug)]
 pub(crate) struct BigtableExec {
-    pub(crate) source: Arc<Source>,
-    pub(crate) spec: ScanSpec,
-    pub(crate) key_scan: Arc<KeyScan>,
-    windows: Arc<dyn ExecutionPlan>,
+    source: Arc<Source>,
+    spec: ScanSpec,
+    key_scan: Arc<KeyScan>,
+    /// What each partition reads; none for one without a window.
+    partitions: Arc<[Option<KeyRange>]>,
     /// Filters that change while the query runs. Their makers apply them too.
-    pub(crate) dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    dynamic: Vec<Arc<dyn PhysicalExpr>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -152,36 +141,36 @@ impl BigtableExec {
         windows: &[Window],
         partitions: usize,
     ) -> Result<Self> {
-        let ranges: Vec<_> = windows.iter().map(|window| window.range.clone()).collect();
-        let windows = window_rows(&ranges, partitions)?;
-        Self::over(source, spec, windows, Vec::new())
+        let at = |partition: usize| partition * windows.len() / partitions;
+        let range = |partition| {
+            let neighbours = &windows[at(partition)..at(partition + 1)];
+            let (first, last) = (neighbours.first()?, neighbours.last()?);
+            Some(KeyRange::new(first.range.start(), last.range.end().map(<[u8]>::to_vec)))
+        };
+        Self::over(source, spec, (0..partitions).map(range).collect(), Vec::new())
     }
 
-    /// The same for windows that an engine has divided among its tasks.
-    pub(crate) fn over(
+    fn over(
         source: Arc<Source>,
         spec: ScanSpec,
-        windows: Arc<dyn ExecutionPlan>,
+        partitions: Arc<[Option<KeyRange>]>,
         dynamic: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Self> {
-        if !are_windows(windows.as_ref()) {
-            return internal_err!("the child of a scan has windows, and not {}", windows.schema());
-        }
         let key_scan = Arc::new(source.plan(&spec.predicates));
         let properties = PlanProperties::new(
             equivalences(&source.columns, &spec, &key_scan)?,
-            Partitioning::UnknownPartitioning(windows.properties().output_partitioning().partition_count()),
+            Partitioning::UnknownPartitioning(partitions.len()),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
         let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Self { source, spec, key_scan, windows, dynamic, properties: Arc::new(properties), metrics })
+        Ok(Self { source, spec, key_scan, partitions, dynamic, properties: Arc::new(properties), metrics })
     }
 
     fn with_spec(&self, change: impl FnOnce(&mut ScanSpec)) -> Result<Self> {
         let mut spec = self.spec.clone();
         change(&mut spec);
-        Self::over(Arc::clone(&self.source), spec, Arc::clone(&self.windows), self.dynamic.clone())
+        Self::over(Arc::clone(&self.source), spec, Arc::clone(&self.partitions), self.dynamic.clone())
     }
 
     /// The declared columns of the row type that are read, each once.
@@ -237,7 +226,7 @@ fn equivalences(columns: &Columns, spec: &ScanSpec, scan: &KeyScan) -> Result<Eq
         Some(PhysicalSortExpr::new(place(field.index)?, options))
     });
     let order: Vec<_> = order.collect();
-    let orders = Some(order).filter(|order| spec.ordered && !order.is_empty());
+    let orders = Some(order).filter(|order| !order.is_empty());
     let mut properties = EquivalenceProperties::new_with_orderings(schema, orders);
     let constants = scan.fixed.iter().enumerate().filter(|(_, values)| **values == 1);
     properties.add_constants(constants.filter_map(|(field, _)| place(field)).map(ConstExpr::from))?;
@@ -294,20 +283,11 @@ impl ExecutionPlan for BigtableExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.windows]
+        Vec::new()
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Some(windows) = children.pop() else { return internal_err!("a scan has one child") };
-        Ok(Arc::new(Self::over(Arc::clone(&self.source), self.spec.clone(), windows, self.dynamic.clone())?))
-    }
-
-    /// Windows stay in their partitions, since neighbours are read in order.
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
     }
 
     fn apply_expressions(
@@ -318,7 +298,7 @@ impl ExecutionPlan for BigtableExec {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let windows = self.windows.execute(partition, Arc::clone(&context))?;
+        let range = self.partitions[partition].clone();
         let counts = Counts {
             rows_seen: MetricBuilder::new(&self.metrics).counter("rows_seen", partition),
             dynamic: MetricBuilder::new(&self.metrics).counter("dynamic_used", partition),
@@ -326,7 +306,7 @@ impl ExecutionPlan for BigtableExec {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let (exec, schema) = (self.clone(), self.schema());
         let max_rows = context.session_config().batch_size();
-        let batches = async move { exec.read(windows, max_rows, counts).await };
+        let batches = async move { exec.read(range, max_rows, counts).await };
         let batches = stream::once(batches).try_flatten().map(move |batch| {
             if let Ok(batch) = &batch {
                 baseline.record_output(batch.num_rows());
@@ -346,11 +326,6 @@ impl ExecutionPlan for BigtableExec {
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         Some(Arc::new(self.with_spec(|spec| spec.limit = limit).ok()?))
-    }
-
-    fn supports_limit_pushdown(&self) -> bool {
-        // Its child has windows, not rows.
-        false
     }
 
     fn repartitioned(&self, _: usize, _: &ConfigOptions) -> Result<Option<Arc<dyn ExecutionPlan>>> {
@@ -412,7 +387,7 @@ impl BigtableExec {
     /// The batches of a partition. The filters that are known at the first poll narrow what is read.
     async fn read(
         self,
-        windows: SendableRecordBatchStream,
+        range: Option<KeyRange>,
         max_rows: usize,
         counts: Counts,
     ) -> Result<impl futures_util::Stream<Item = Result<RecordBatch>> + Send> {
@@ -420,7 +395,6 @@ impl BigtableExec {
         let schema = self.schema();
         let builder =
             BatchBuilder::new(&self.source.columns, &self.spec.projection, &declared, schema, max_rows);
-        let range = range_of(&collect(windows).await?)?;
         let plan = range.and_then(|range| Some(self.narrowed(&counts)?.plan.within(&range)));
         let stats = ReadStats::new();
         let cursor = match plan.filter(|plan| !plan.is_empty()) {

@@ -66,32 +66,12 @@
 //! it fails or is cancelled, some rows are written, and you can run it again. If two rows of the statement have the same key, the later one
 //! wins. It cannot set sums, minima and maxima, which the server computes: leave them out, or insert NULL. It can write neither a table whose
 //! key has a hashed field nor a map whose keys are bytes. There is no `INSERT OVERWRITE`, `UPDATE` or `DELETE`.
-//!
-//! # On several machines
-//!
-//! With the feature `codec`, `KeyderiveCodec` encodes scans and tables, for engines that run parts of a plan in other processes. The child of
-//! a scan is a leaf whose rows are *windows*: key ranges of the table, about one for each tablet or bucket. Each window must run in exactly one
-//! task, or its rows are read more than once.
-//!
-//! - datafusion-distributed also needs [`ScanWindows`], which gives each task its windows, and [`SortAfterShuffle`]. Without the rule, some
-//!   queries return rows in the wrong order, or one group as several rows, without an error.
-//! - Ballista needs neither: it divides the leaf itself, and a decoded table declares no order, so Ballista sorts.
-//!
-//! `README.md` shows the setup of each, and what happens when a machine fails.
 
 mod batches;
-#[cfg(feature = "codec")]
-mod codec;
 mod columns;
 mod constraints;
 mod exec;
 mod insert;
 mod provider;
-mod shuffle;
-mod windows;
 
-#[cfg(feature = "codec")]
-pub use codec::KeyderiveCodec;
 pub use provider::BigtableTable;
-pub use shuffle::SortAfterShuffle;
-pub use windows::ScanWindows;

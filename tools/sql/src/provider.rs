@@ -69,10 +69,8 @@ const MIN_PARTITIONS: usize = 2;
 /// The [crate's documentation](crate) lists its columns, and the predicates that limit what is read.
 #[derive(Debug)]
 pub struct BigtableTable {
-    pub(crate) source: Arc<Source>,
-    pub(crate) pushdown: bool,
-    /// Whether its scans declare the order of their rows.
-    pub(crate) ordered: bool,
+    source: Arc<Source>,
+    pushdown: bool,
 }
 
 impl BigtableTable {
@@ -81,7 +79,7 @@ impl BigtableTable {
     /// # Errors
     /// If two columns have the same name, even as `family:qualifier`.
     pub fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
-        Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true, ordered: true })
+        Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true })
     }
 
     /// Disables pushdown: every scan then reads every row. For tests that compare results.
@@ -156,7 +154,6 @@ impl TableProvider for BigtableTable {
             predicates,
             projection: read,
             bytes: windows.iter().map(|window| window.bytes).sum(),
-            ordered: self.ordered,
             reversed: false,
             limit: limit.filter(|_| rest.is_empty()),
         };

@@ -6,12 +6,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::doc_markdown)]
 
 mod data;
-#[cfg(feature = "codec")]
-mod distributed;
 mod rows;
-#[cfg(feature = "codec")]
-#[path = "../queries/workers.rs"]
-mod workers;
 
 use std::env;
 use std::path::Path;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::execution::SessionStateBuilder;
-use datafusion::prelude::{SessionConfig, SessionContext};
-use keyderive_datafusion::{BigtableTable, SortAfterShuffle};
+use datafusion::prelude::SessionConfig;
+use keyderive_datafusion::BigtableTable;
 
 use crate::shared::{analyzed, context, events, layout, lines, metric, provider, query, rows};
 
@@ -87,28 +86,6 @@ async fn a_limit_counts_before_a_join() {
         counts.push(lines(&query(&context, sql).await.unwrap(), false));
     }
     assert!(counts[0] == counts[2] && counts[1] == counts[2], "{counts:?}");
-}
-
-/// An engine's shuffle keeps no order.
-#[tokio::test]
-async fn a_shuffle_is_followed_by_a_sort() {
-    let client = events(&rows(800)).await;
-    let state = SessionStateBuilder::new()
-        .with_config(config())
-        .with_default_features()
-        .with_physical_optimizer_rule(Arc::new(SortAfterShuffle));
-    let shuffled = SessionContext::new_with_state(state.build());
-    shuffled.register_table("events", provider(&client)).unwrap();
-    let alone = context(provider(&client), config());
-    let sql = "SELECT user_id, count(*) FROM events GROUP BY user_id ORDER BY user_id";
-    let (plan, other) = (analyzed(&shuffled, sql).await, analyzed(&alone, sql).await);
-    assert!(plan.contains("SortExec") && !plan.contains("preserve_order"), "{plan}");
-    assert!(!other.contains("SortExec") && other.contains("preserve_order"), "{other}");
-    let (rows, expected) = (query(&shuffled, sql).await.unwrap(), query(&alone, sql).await.unwrap());
-    assert_eq!(lines(&rows, true), lines(&expected, true));
-
-    let plan = analyzed(&shuffled, "SELECT * FROM events ORDER BY user_id, site, at DESC LIMIT 5").await;
-    assert!(!plan.contains("SortExec"), "{plan}");
 }
 
 #[tokio::test]

@@ -53,14 +53,10 @@ pub(crate) fn rows(count: u32) -> Vec<(EventKey, Event)> {
 /// A table of these rows, in several tablets.
 pub(crate) async fn events(rows: &[(EventKey, Event)]) -> Client {
     let client = Client::embedded();
-    fill(&client, rows).await;
-    client
-}
-
-pub(crate) async fn fill(client: &Client, rows: &[(EventKey, Event)]) {
     let events = client.table::<EventKey, Event>("events");
     events.create_if_absent().await.unwrap();
     events.put_all(rows).await.unwrap();
+    client
 }
 
 pub(crate) fn layout() -> TableLayout {
