@@ -13,11 +13,11 @@ fn peak(process: u32) -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1000
 }
 
-/// The program takes about 110 MB for itself, and would take 150 MB more if it had all rows.
+/// The program takes about 110 MB for itself, up to 200 MB beside other work, and would take 300 MB more if it had all rows.
 #[test]
 fn output_is_streamed() {
     let server = Server::start("streamed");
-    let sql = "SELECT value, repeat('x', 1000) AS text FROM generate_series(1, 150000)";
+    let sql = "SELECT value, repeat('x', 1000) AS text FROM generate_series(1, 300000)";
     // The others are printed by the same code.
     for format in ["table", "json"] {
         let mut command = server.command(env!("CARGO_BIN_EXE_keyderive-sql"));
@@ -27,11 +27,11 @@ fn output_is_streamed() {
         let mut out = child.stdout.take().unwrap();
         let (mut buffer, mut read) = (vec![0; 1 << 16], 0);
         // All but what a pipe holds, so that the process is still there.
-        while read < 145_000_000 {
+        while read < 295_000_000 {
             read += out.read(&mut buffer).unwrap();
         }
         let peak = peak(child.id());
-        assert!(peak < 200, "{format}: {peak} MB");
+        assert!(peak < 300, "{format}: {peak} MB");
         drop(out);
         assert!(child.wait().unwrap().success(), "{format}");
     }
