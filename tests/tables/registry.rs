@@ -5,8 +5,8 @@ use std::time::Duration;
 use keyderive::client::{Family, FamilyChange, ReadRows, TableInfo};
 use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
 use keyderive::key::Fingerprint;
-use keyderive::row::RowFilter;
-use keyderive::{Client, Error, ErrorKind, GcRule, Row, RowKey, Table};
+use keyderive::row::{RowFilter, Timestamped, Versions};
+use keyderive::{Cell, Client, Error, ErrorKind, GcRule, Row, RowKey, Table};
 use tokio::time::Instant;
 
 use crate::servers::on_every_bigtable;
@@ -73,6 +73,7 @@ on_every_bigtable! {
     a_row_type_that_does_not_fit_is_refused_before_its_first_write
     values_that_others_store_otherwise_are_not_read
     another_table_than_was_meant_is_named_first
+    a_part_is_compared_too
     columns_beside_those_of_others_are_written
     a_type_evolves_while_an_older_program_runs
     a_retired_row_type_is_compared_no_more
@@ -136,6 +137,7 @@ async fn values_that_others_store_otherwise_are_not_read(client: Client) {
         refused(wide().select(Wide::KIND).get(&key("alice")).await),
         refused(wide().export(EventKey::scan()).stream().next().await.unwrap()),
         refused(wide().delete_if(&key("alice"), Wide::KIND.at_least(5)).await),
+        refused(wide().verify_rows().await),
     ] {
         assert!(refusal.contains("`cf:kind` was text and is an integer"), "{refusal}");
     }
@@ -168,9 +170,50 @@ async fn another_table_than_was_meant_is_named_first(client: Client) {
         refused(days.create_if_absent().await),
         refused(days.verify().await),
         refused(days.modify_families([add]).await),
+        refused(days.remove_row_key_schema().await),
+        refused(days.delete_table().await),
     ] {
         assert!(refusal.starts_with("table `events`: it is stamped with another layout"), "{refusal}");
     }
+    days.unchecked().delete_table().await.unwrap();
+}
+
+/// What fits its whole fits the registry's record of it, and a column that only the part has is compared with what others write there.
+async fn a_part_is_compared_too(client: Client) {
+    #[derive(Cell, Debug, PartialEq)]
+    enum Kind {
+        Login,
+    }
+    #[derive(Row)]
+    struct Typed {
+        kind: Kind,
+        size: u8,
+        #[row(family = "h")]
+        notes: Versions<String>,
+    }
+    #[derive(Row, Debug, PartialEq)]
+    struct Loose {
+        kind: String,
+        size: i64,
+        #[row(family = "h")]
+        notes: Option<String>,
+    }
+    let typed = table::<Typed>(&client);
+    typed.create_if_absent().await.unwrap();
+    let notes = Versions::from_iter([Timestamped::new(1_000, "a".to_owned())]);
+    typed.put(&key("a"), &Typed { kind: Kind::Login, size: 7, notes }).await.unwrap();
+    let expected = Loose { kind: "Login".into(), size: 7, notes: Some("a".into()) };
+    let part = typed.rows_as::<Loose>();
+    assert_eq!(part.get(&key("a")).await.unwrap(), Some(expected));
+    assert_eq!(part.scan(EventKey::scan()).matching(Loose::SIZE.at_least(7)).count().await.unwrap(), 1);
+
+    #[derive(Row)]
+    struct Views {
+        views: Option<String>,
+    }
+    table::<Counted>(&client).increment(&key("a"), Counted::VIEWS, 1).await.unwrap();
+    let refusal = refused(typed.rows_as::<Views>().get(&key("a")).await.map(|_| ()));
+    assert!(refusal.contains("`cf:views` was"), "{refusal}");
 }
 
 async fn the_registry_has_what_programs_declare(client: Client) {

@@ -87,7 +87,8 @@ pub struct Settings {
     /// top of a call's own timeout, once for each table; a [deadline](crate::Client::with_deadline) bounds them too.
     pub require_layout_check: bool,
     /// Whether programs record what they declare about tables in the [registry](crate::guide::tables#registry), a table of the instance
-    /// named `keyderive`, and compare their row types with it before the first write of a table's handle. By default they do.
+    /// named `keyderive`, and compare their row types with it before the first read and the first write of a table's
+    /// handle. By default they do.
     ///
     /// Turn it off where tables are made by other means, and no other table may be. Re-keying needs the registry in any case.
     pub registry: bool,

@@ -122,7 +122,7 @@
 //!
 //! | permission | for |
 //! |---|---|
-//! | `bigtable.tables.readRows` | all reads; with `mutateRows`, conditional writes, increments and appends |
+//! | `bigtable.tables.readRows` | all reads, also of the table `keyderive`, by which [row types are compared](super::tables#registry): without the permission there, the client logs a warning and proceeds; with `mutateRows`, conditional writes, increments and appends |
 //! | `bigtable.tables.mutateRows` | all writes, `drop_rows` |
 //! | `bigtable.instances.executeQuery` | SQL: `PrepareQuery` and `ExecuteQuery`; with `readRows` on the table |
 //! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions`, `sizes`, `copy_to`, `diff`, `stamp`, `verify_rows`; `check`, `run`, `verify` and `roll_back` of a [re-keying](crate::rekey) |

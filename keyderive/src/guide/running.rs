@@ -4,7 +4,7 @@
 //!
 //! Make one client, and its tables, before the service takes requests. [`verify`](crate::Table::verify) each table once, at the same time and
 //! with a timeout: a process whose keys or families do not fit its tables then ends, instead of failing each request. Its row types are
-//! compared with those of other programs when it first writes. In a test, the whole start is these lines:
+//! compared with those of other programs when it first reads or writes. In a test, the whole start is these lines:
 //!
 //! ```
 //! use std::time::Duration;

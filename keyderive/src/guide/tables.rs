@@ -138,12 +138,14 @@
 //!   share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is written. For programs
 //!   that write whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) the client compares the whole
 //!   type; for those that write only columns ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), what they
-//!   store where, under which former names, and what they hide or delete, but not which columns they lack. Of two programs that declare their types at the same time, one has compared them.
-//! - **Reads are compared too**: the first read of a handle fails if another program declares a column whose values this type reads
-//!   otherwise, such as a text that would be an integer, or seconds that would be milliseconds; so do conditions, and
-//!   [`delete_if`](crate::Table::delete_if). Whoever only reads declares nothing. What reads no value is not compared: counts of keys, `exists`,
-//!   raw reads, deletions. A column that no other program has is read as absent, so that an optional column with a wrong name is `None`;
-//!   [`Layouts::check`](crate::layouts::Layouts::check) finds renamed ones.
+//!   store where, under which former names, and what they hide or delete, but not which columns they lack. Of two programs that declare
+//!   their types at the same time, one has compared them.
+//! - **Reads are compared too.** The first read of a handle fails if another program declares a column whose values this program's row type
+//!   reads otherwise, such as text that would be read as an integer, or seconds as milliseconds. Conditions,
+//!   [`delete_if`](crate::Table::delete_if) and [`verify_rows`](crate::Table::verify_rows) fail in the same way. A program that only reads
+//!   declares nothing. Calls that read no value are not compared: counts of keys, `exists`, raw reads, other deletions.
+//! - **A renamed column is not found.** Reads and conditions find a column that no program has written to be absent, such as one that was
+//!   renamed without an `alias`. [`Layouts::check`](crate::layouts::Layouts::check) finds it in a test.
 //! - **The newer of two types** must also read what only the older one reads, such as a former name. The order is that in which the registry
 //!   first had the types; a type that it does not have is the newest. So a release can be started again, or rolled back to, beside one
 //!   that adds a former name. [`row_types`](crate::Table::row_types) lists the types, the oldest first.
@@ -152,7 +154,7 @@
 //!   that it was retired.
 //! - Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not compared.
 //!
-//! **If there is no registry**, nothing is compared, and nothing is logged above debug. If it cannot be read within 3 s, writes go ahead
+//! **If there is no registry**, nothing is compared, and nothing is logged above debug. If it cannot be read within 3 s, calls go ahead
 //! with one warning, unless [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) is set. If a record cannot be
 //! written, the client only warns. A handle that could not compare does not try again; a new one does.
 //! [`Settings::registry`](crate::client::Settings::registry) turns the registry off, except for the state of a re-keying, which programs

@@ -410,7 +410,8 @@ macro_rules! conditions {
                 }
             }
 
-            /// The column has no value, or the row does not exist.
+            /// The column has no value, or the row does not exist. A column that was renamed without an
+            /// [`alias`](macro@crate::Row) has no value under its new name.
             pub fn absent(self) -> Condition<R> {
                 self.exists().not()
             }

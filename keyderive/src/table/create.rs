@@ -82,7 +82,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// garbage collection rules are those of [`create`](Self::create).
     ///
     /// If several programs call it at the same time, one creates the table and the others compare it. An existing table is
-    /// compared as by [`verify`](Self::verify). Key types with tags can share a table: the call adds this one's stamp. Each
+    /// compared as by [`verify`](Self::verify), without the types of its columns. Key types with tags can share a table: the call adds this one's stamp. Each
     /// of them should create the table [without a row key schema](CreateTable::without_row_key_schema).
     ///
     /// # Errors
@@ -122,11 +122,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// Deletes the table with all its rows.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) if there is no such table.
+    /// [`is_not_found`](Error::is_not_found) if there is no such table. [`is_table_mismatch`](Error::is_table_mismatch) if the table is
+    /// stamped with another layout of its keys: it is not the table that was meant. [`unchecked`](Self::unchecked) deletes it in spite of it.
     ///
     /// # Cancel safety
     /// If the future is dropped, the table is deleted or not, perhaps later.
     pub async fn delete_table(&self) -> Result<(), Error> {
+        self.handle.check_meant().await?;
         self.handle.client.delete_table(&self.handle.name).await
     }
 
@@ -152,8 +154,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// It is retried only if it was not sent, or the server rejected it.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table is stamped with another layout of its keys: it is another table than
-    /// was meant. As [`RawTable::modify_families`](crate::client::RawTable::modify_families).
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table is stamped with another layout of its keys: it is not the table that was
+    /// meant. Those of [`RawTable::modify_families`](crate::client::RawTable::modify_families).
     ///
     /// # Cancel safety
     /// If the future is dropped, all changes are made or none, perhaps later.
@@ -161,7 +163,7 @@ impl<K: TableKey, R> Table<K, R> {
         &self,
         changes: impl IntoIterator<Item = FamilyChange>,
     ) -> Result<TableInfo, Error> {
-        self.handle.check_keys().await?;
+        self.handle.check_meant().await?;
         self.handle.client.modify_families(&self.handle.name, changes.into_iter().collect()).await
     }
 
@@ -195,11 +197,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// program adds a schema in between, the repetition removes that one. After an error, call it again.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) if there is no such table; when a request fails.
+    /// [`is_not_found`](Error::is_not_found) if there is no such table; [`is_table_mismatch`](Error::is_table_mismatch) if it is stamped with
+    /// another layout of its keys, and so is not the table that was meant; when a request fails.
     ///
     /// # Cancel safety
     /// If the future is dropped, the schema is removed or not, perhaps later.
     pub async fn remove_row_key_schema(&self) -> Result<(), Error> {
+        self.handle.check_meant().await?;
         self.handle.client.remove_row_key_schema(&self.handle.name).await
     }
 

@@ -18,7 +18,7 @@ use crate::client::{
 };
 use crate::dynamic::{KeyLayout, TableLayout};
 use crate::key::{Fnv, KeyType};
-use crate::row::{RowSchema, SchemaChange};
+use crate::row::{RowSchema, SchemaChange, SchemaChanges};
 
 /// How many changes of a row type an error lists.
 const MAX_SHOWN: usize = 3;
@@ -289,17 +289,17 @@ impl Handle {
             let writes_rows = (own.kind, other.kind) == (LayoutKind::Row, LayoutKind::Row);
             let saved = self.saved_row(&other.fingerprint).await;
             let Some(saved) = saved.map_err(|error| error.with_registry_hint(table))? else { continue };
-            if written == Written::Nothing {
-                if let Some(fault) = misread(json, &saved) {
-                    self.client.count_mismatch(table.table());
-                    return Err(Error::mismatch(table, refused_read(own, other, &fault)));
+            let refusal = match written {
+                Written::Nothing => misread(json, &saved).map(|fault| refused_read(own, other, &fault)),
+                Written::Rows | Written::Columns => {
+                    let is_retired = own_time.is_none() && record.has_retired(own);
+                    let fault = incompatibility(json, &saved, writes_rows, order);
+                    fault.map(|fault| refused_write(own, other, order, is_retired, &fault))
                 }
-                continue;
-            }
-            if let Some(fault) = incompatibility(json, &saved, writes_rows, order) {
+            };
+            if let Some(refusal) = refusal {
                 self.client.count_mismatch(table.table());
-                let is_retired = own_time.is_none() && record.has_retired(own);
-                return Err(Error::mismatch(table, refusal(own, other, order, is_retired, &fault)));
+                return Err(Error::mismatch(table, refusal));
             }
         }
         Ok(())
@@ -477,14 +477,7 @@ fn tag_of(key: KeyType) -> String {
 /// columns alone. Of two types from the same time, each counts as the newer one.
 fn incompatibility(json: &str, saved: &str, writes_rows: bool, order: Ordering) -> Option<String> {
     let (new, old) = if order.is_ge() { (json, saved) } else { (saved, json) };
-    let changes = match RowSchema::changes_between(new, old) {
-        Ok(changes) => changes,
-        // Of a later release, which compares itself with this one.
-        Err(error) => {
-            tracing::debug!(%error, "a row type of another release cannot be read, and is not compared");
-            return None;
-        }
-    };
+    let changes = changes(new, old)?;
     // Each writes some columns, or both whole rows; what only the newer one misses is no fault of the older one.
     let is_fault = |change: &&SchemaChange| {
         let counts =
@@ -494,13 +487,21 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool, order: Ordering) 
     listed(changes.iter().filter(is_fault))
 }
 
-/// Which values of a saved layout are not read as they are written.
+/// The columns whose values a program of a saved layout writes, and this row type reads otherwise.
 fn misread(json: &str, saved: &str) -> Option<String> {
-    let changes = RowSchema::changes_between(json, saved).ok()?;
+    let changes = changes(json, saved)?;
     listed(changes.iter().filter(|change| change.is_of_values() && !change.reads_older_rows()))
 }
 
-/// The first of some changes; none if there is none.
+/// The changes from one layout to another; `None` if one is of a later release, which compares itself with this one.
+fn changes(new: &str, old: &str) -> Option<SchemaChanges> {
+    let changes = RowSchema::changes_between(new, old);
+    let unread =
+        |error| tracing::debug!(%error, "a row type of another release cannot be read, and is not compared");
+    changes.map_err(unread).ok()
+}
+
+/// The first changes as one text, or `None` if there are no changes.
 fn listed<'c>(changes: impl Iterator<Item = &'c SchemaChange>) -> Option<String> {
     let mut text = String::new();
     for (at, change) in changes.enumerate() {
@@ -514,6 +515,7 @@ fn listed<'c>(changes: impl Iterator<Item = &'c SchemaChange>) -> Option<String>
     Some(text).filter(|text| !text.is_empty())
 }
 
+/// What a read says that would read other values than those that are stored.
 fn refused_read(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> String {
     let DeclaredLayout { fingerprint, type_name, .. } = other;
     format!(
@@ -524,8 +526,9 @@ fn refused_read(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> St
     )
 }
 
-/// `order` is that of this program's type and the other one in the registry, the newer one greater.
-fn refusal(
+/// What a write says whose row type does not fit another one. `order` is that of this program's type and the other one in the registry, the
+/// newer one greater.
+fn refused_write(
     own: &DeclaredLayout,
     other: &DeclaredLayout,
     order: Ordering,

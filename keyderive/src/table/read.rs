@@ -31,8 +31,12 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// # }
     /// ```
     ///
+    /// A column that was renamed without an [`alias`](macro@crate::Row) is absent: what is stored under its former name is not read.
+    ///
     /// # Errors
     /// If the key cannot be encoded, the read fails, or the stored columns are not an `R`.
+    /// [`is_table_mismatch`](Error::is_table_mismatch) at a handle's first read if other programs
+    /// [store values](crate::guide::tables#registry) that `R` reads otherwise.
     ///
     /// # Cancel safety
     /// A dropped future cancels the read.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
 
+use super::handle::Written;
 use super::{Handle, OneTable, Reads, Table};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
@@ -57,7 +58,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// of the table, and skips rows whose keys are not of this key type. Rows outside the sample may still fail.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if rows cannot be read: for each column that fails, in how many rows, and
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if other programs [store values](crate::guide::tables#registry) that the row type reads
+    /// otherwise, or if rows cannot be read: for each column that fails, in how many rows, and
     /// why in the first. When a request fails.
     ///
     /// # Cancel safety
@@ -67,7 +69,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         R: Row,
         S: OneTable,
     {
-        self.ensure_checked().await?;
+        self.ensure_fits(Written::Nothing).await?;
         let mut failed: BTreeMap<String, (u64, RowError, Vec<u8>)> = BTreeMap::new();
         let mut read = 0;
         let foreign_or_read = |row: &RawRow| {

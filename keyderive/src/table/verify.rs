@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::create::CreateTable;
 use super::handle::Check;
 use super::stamp::{self, StampStatus};
@@ -178,8 +180,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// - Its row key schema, if it has one, must be that of the key type. It may have none, since it may have been created
     ///   without, and the emulator stores none.
     ///
-    /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules, and
-    /// [`verify_rows`](Self::verify_rows) reads a sample of the stored rows.
+    /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules. Neither compares the types of
+    /// columns: [`verify_rows`](Self::verify_rows) does, with what other programs declare and with a sample of the stored rows, as does the
+    /// first read or write.
     ///
     /// ```
     /// use keyderive::{Client, RowKey};
@@ -312,10 +315,15 @@ impl Handle {
         Ok(())
     }
 
-    /// Fails if the table is stamped with other layouts of its keys alone.
-    pub(super) async fn check_keys(&self) -> Result<(), Error> {
+    /// The check before the table itself is changed: that it is the one that was meant, and not stamped with other layouts of its keys alone.
+    ///
+    /// If the schema of the table cannot be read, it passes, unless the settings require the check.
+    pub(super) async fn check_meant(&self) -> Result<(), Error> {
         let Check::At(_) = self.check else { return Ok(()) };
-        let info = self.client.table_info(&self.name).await?;
+        let fresh = Freshness { after: Instant::now(), insists: false };
+        let Some((_, info)) = self.client.info_since(self.name.table(), Some(fresh)).await? else {
+            return Ok(());
+        };
         let own = self.key.schema().fingerprint().to_string();
         match stamp::status(self.key, &info) {
             Err(error) if !stamp::fingerprints(&info).contains(&own) => {
@@ -355,8 +363,7 @@ impl Handle {
 /// returns; and whether the table has a row key schema.
 ///
 /// # Errors
-/// All differences, those of its key types first: whoever asks for another table than the one that was meant is told so, before what this
-/// one would have to have.
+/// All differences, those of its key types first: if it is another table than was meant, its families do not matter.
 pub(super) async fn compare(
     keys: &[KeyType],
     client: &Client,

@@ -524,7 +524,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// alone proves nothing, as after [`put_if`](Self::put_if).
     ///
     /// # Errors
-    /// Those of [`put_if`](Self::put_if).
+    /// Those of [`put_if`](Self::put_if); [`is_table_mismatch`](Error::is_table_mismatch) at a handle's first call if other programs
+    /// [store values](crate::guide::tables#registry) that the row type reads otherwise.
     ///
     /// # Cancel safety
     /// As `put_if`.

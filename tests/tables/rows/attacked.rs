@@ -99,7 +99,7 @@ async fn windows_of_another_width_are_not_read(client: Client) {
     assert!(refusal.contains("was a sum in windows of 3600s and is a sum in windows of 86400s"), "{refusal}");
     let error = daily.unchecked().get(&key("/")).await.err().unwrap().to_string();
     assert!(error.contains(expected), "{error}");
-    let error = daily.verify_rows().await.unwrap_err();
+    let error = daily.unchecked().verify_rows().await.unwrap_err();
     assert!(error.is_table_mismatch() && error.to_string().contains(expected), "{error}");
     let error = hourly.update(&key("/")).add(Hourly::column("w:views").unwrap(), 1).await;
     let error = error.unwrap_err().to_string();
