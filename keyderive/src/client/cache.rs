@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::Shared;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Error, ErrorKind};
@@ -18,7 +20,21 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 const MAX_CACHED: usize = 4096;
 
 type Answer<T> = Result<Arc<T>, Error>;
-type Reading<T> = watch::Receiver<Option<Answer<T>>>;
+
+/// A read in flight.
+#[derive(Debug)]
+struct Reading<T> {
+    /// Wakes its callers in their order, which a `watch` channel does not: a run of the whole system by a seed is to be repeated exactly.
+    answer: Shared<oneshot::Receiver<Answer<T>>>,
+    /// What the task that reads holds while it lives.
+    task: Weak<()>,
+}
+
+impl<T> Clone for Reading<T> {
+    fn clone(&self) -> Self {
+        Self { answer: self.answer.clone(), task: Weak::clone(&self.task) }
+    }
+}
 
 /// What was read about tables, by their names; shared by the clones of a client.
 #[derive(Debug)]
@@ -186,23 +202,22 @@ impl<T: Send + Sync + 'static> TableCache<T> {
     {
         let Ok(runtime) = Handle::try_current() else { return Cached::Unknown };
         let deadline = read.deadline;
-        let (version, mut reading) = match self.look_up(table, &runtime, read, freshness) {
+        let (version, reading) = match self.look_up(table, &runtime, read, freshness) {
             Lookup::Cached(version, found) => return Cached::Found(version, found),
             Lookup::InFlight(version, reading) => (version, reading),
             Lookup::Unreadable => return Cached::Unknown,
         };
-        let answer = async { reading.wait_for(Option::is_some).await.ok() };
         let answer = match deadline {
-            Some(deadline) => match timeout_at(deadline, answer).await {
+            Some(deadline) => match timeout_at(deadline, reading.answer).await {
                 Ok(answer) => answer,
                 Err(_) => return Cached::Late,
             },
-            None => answer.await,
+            None => reading.answer.await,
         };
-        match answer.as_deref() {
-            Some(Some(Ok(found))) => Cached::Found(version, Arc::clone(found)),
-            Some(Some(Err(error))) => Cached::Failed(error.clone()),
-            Some(None) | None => Cached::Unknown,
+        match answer {
+            Ok(Ok(found)) => Cached::Found(version, found),
+            Ok(Err(error)) => Cached::Failed(error),
+            Err(_) => Cached::Unknown,
         }
     }
 
@@ -234,8 +249,8 @@ impl<T: Send + Sync + 'static> TableCache<T> {
                 (waits, waits || is_due)
             }
         };
-        // A read whose sender is gone was lost with its runtime.
-        let in_flight = entry.reading.take().filter(|reading| reading.has_changed().is_ok());
+        // A read whose task is gone was lost with its runtime.
+        let in_flight = entry.reading.take().filter(|reading| reading.task.strong_count() > 0);
         entry.reading = match in_flight {
             None if is_due => Some(self.spawn_read(table, runtime, read)),
             in_flight => in_flight,
@@ -250,31 +265,33 @@ impl<T: Send + Sync + 'static> TableCache<T> {
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        let (sender, receiver) = watch::channel(None);
+        let (sender, receiver) = oneshot::channel();
+        let task = Arc::new(());
+        let reading = Reading { answer: receiver.shared(), task: Arc::downgrade(&task) };
         let (cache, table) = (Arc::clone(self), Arc::clone(table));
         let CacheRead { load, failed, .. } = read;
         let asked = Instant::now();
         runtime.spawn(async move {
             let answer = load.await.map(Arc::new);
-            cache.settle(&table, &sender, &answer, asked, failed);
+            cache.settle(&table, &task, &answer, asked, failed);
             // Fails if no call waits any more.
-            let _ = sender.send(Some(answer));
+            let _ = sender.send(answer);
         });
-        receiver
+        reading
     }
 
     /// Caches an answer, unless the table was removed while it was in flight, as `learn` removes one that has changed.
     fn settle(
         &self,
         table: &Arc<str>,
-        sender: &watch::Sender<Option<Answer<T>>>,
+        task: &Arc<()>,
         answer: &Answer<T>,
         asked: Instant,
         failed: fn(&str, &Error, bool) -> bool,
     ) {
         let mut tables = self.tables();
         let Some(entry) = tables.get_mut(table) else { return };
-        if !entry.reading.as_ref().is_some_and(|reading| reading.same_channel(&sender.subscribe())) {
+        if !entry.reading.as_ref().is_some_and(|reading| Weak::ptr_eq(&reading.task, &Arc::downgrade(task))) {
             return;
         }
         entry.reading = None;
