@@ -108,14 +108,15 @@ impl Method {
 /// users.create_if_absent().await?;
 /// users.put(&UserKey { id: 7 }, &User::from([("visits".to_owned(), 1)])).await?;
 ///
-/// let faults = Faults::seeded(1).fail_nth(Method::ReadRows, 3, Fault::unavailable());
+/// // The first read is that of the registry, by which the client compares row types.
+/// let faults = Faults::seeded(1).fail_nth(Method::ReadRows, 1 + 3, Fault::unavailable());
 /// let faulty = bigtable.with_faults(faults);
 /// let users = faulty.client().table("users");
 /// for _ in 0..3 {
 ///     assert_eq!(visits(&users).await?, 1);
 /// }
 /// // One more than the three scans: the client retried.
-/// assert_eq!(faulty.calls(Method::ReadRows), 4);
+/// assert_eq!(faulty.calls(Method::ReadRows), 1 + 4);
 /// # Ok(())
 /// # }
 /// ```
