@@ -24,6 +24,7 @@ macro_rules! instead {
     )*};
 }
 
+#[cfg(feature = "client")]
 use instead;
 
 instead! {

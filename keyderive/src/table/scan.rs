@@ -200,7 +200,8 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// ```
     ///
     /// The server evaluates it, by a condition filter, which Bigtable calls slow: it reads every row that the plan selects.
-    /// A second `matching` has to hold too. A condition with an error, such as a comparison with NaN, is an error of the scan.
+    /// A second `matching` has to hold too. A condition with an error, such as a comparison with NaN, is an error of the scan. To a
+    /// condition, a column that was renamed without an [`alias`](macro@crate::Row) is absent.
     pub fn matching(mut self, condition: Condition<R>) -> Self {
         let Handle { client, visible, .. } = &self.table.handle;
         match visible.condition(condition, client.now_micros()) {

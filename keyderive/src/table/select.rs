@@ -46,7 +46,8 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
     /// The server sends only these columns. If a selected column is required, rows with none of the selected columns are not
     /// returned. Otherwise every row is, and absent columns are `None` or empty. For [`rows_as`](Self::rows_as), a row with
     /// none of its columns does not exist, whether one is required or not, and a selection of it has no such row either. If a
-    /// family is optional, select the family: a required column of it is an error in a row without the family.
+    /// family is optional, select the family: a required column of it is an error in a row without the family. A column that was renamed
+    /// without an [`alias`](macro@crate::Row) is absent: what is stored under its former name is not read.
     pub fn select<C: Selection<R>>(&self, selection: C) -> Select<K, C::Output, S::Scanned>
     where
         C::Output: 'static,

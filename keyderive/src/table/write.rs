@@ -523,6 +523,9 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// True: the row is gone. After an unknown outcome, repeat the call: after false, the row does not meet the condition. A read
     /// alone proves nothing, as after [`put_if`](Self::put_if).
     ///
+    /// To a condition, a column that was renamed without an [`alias`](macro@crate::Row) is absent: `delete_if` with
+    /// [`absent`](crate::row::Column::absent) deletes a row that has the column under its former name.
+    ///
     /// # Errors
     /// Those of [`put_if`](Self::put_if); [`is_table_mismatch`](Error::is_table_mismatch) at a handle's first call if other programs
     /// [store values](crate::guide::tables#registry) that the row type reads otherwise.
