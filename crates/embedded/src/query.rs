@@ -31,26 +31,26 @@ use crate::store::Store;
 /// The server does what is the same for every query: prepared queries and when they expire, the types of parameters, batches with
 /// checksums, and resume tokens. It calls an engine on a blocking thread, and may call it from several at a time.
 pub trait QueryEngine: Send + Sync {
-    /// Checks a query, and returns the columns of its result.
+    /// Analyzes a query once, and calls `on_open` with the columns of its result and with what computes its rows. So the rows fit the
+    /// columns, even if a table changes meanwhile. A parameter without a value is NULL, as all are while a query is prepared.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the query is wrong, and `UNIMPLEMENTED` if the engine does not run such queries. The message names
-    /// what it is about.
-    fn prepare(&self, query: &Query, tables: &QueryTables<'_>) -> Result<Vec<ColumnMetadata>, Status>;
-
-    /// Runs a query, and calls `row` with each row of its result: the values of the columns that `prepare` returned. NULL has no
-    /// kind. No value has a type.
-    ///
-    /// # Errors
-    /// As `prepare`, and `OUT_OF_RANGE` if a value cannot be computed.
-    fn execute(
+    /// `INVALID_ARGUMENT` if the query is wrong, `UNIMPLEMENTED` if the engine does not run such queries, and `OUT_OF_RANGE` if a value
+    /// cannot be computed. The message names what it is about. Or those of `on_open`.
+    fn open(
         &self,
         query: &Query,
         parameters: &BTreeMap<String, Value>,
         tables: &QueryTables<'_>,
-        row: &mut (dyn FnMut(Vec<Value>) + Send),
+        on_open: OnOpen<'_>,
     ) -> Result<(), Status>;
 }
+
+/// What takes the columns of a query and what computes its rows.
+pub type OnOpen<'a> = &'a mut (dyn FnMut(Vec<ColumnMetadata>, RunQuery<'_>) -> Result<(), Status> + Send);
+
+/// Runs an open query, and passes on each row of its result: the values of the columns. NULL has no kind. No value has a type.
+pub type RunQuery<'a> = &'a mut dyn FnMut(&mut dyn FnMut(Vec<Value>)) -> Result<(), Status>;
 
 /// A query, as its text and the types of its parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -196,8 +196,7 @@ pub(super) fn prepare(
     let instance = request.instance_name.clone();
     check::instance(&instance)?;
     let query = Query { text: request.query, parameter_types: request.param_types };
-    let columns = engine.prepare(&query, &QueryTables { store, instance: &instance })?;
-    let metadata = metadata(columns);
+    let metadata = metadata(engine, &query, &QueryTables { store, instance: &instance })?;
     let until = now() + VALID_FOR;
     let prepared = PreparedQuery { instance, query, metadata: metadata.clone(), valid_until: until };
     Ok(PrepareQueryResponse {
@@ -239,17 +238,45 @@ pub(super) fn execute(
     };
     check_parameters(&query.parameter_types, &request.params)?;
     let tables = QueryTables { store, instance: &instance };
-    // A query that fails now did not when it was prepared, so that a column or its table has gone.
-    let columns = engine.prepare(&query, &tables).map_err(|_| expired())?;
-    if now() >= valid_until || metadata(columns) != expected {
+    if now() >= valid_until {
         return Err(expired());
     }
     let mut answer = AnswerWriter::new(resumed_after);
-    engine.execute(&query, &request.params, &tables, &mut |row| answer.add(&row))?;
-    answer.finish().ok_or_else(expired)
+    let mut is_open = false;
+    let result = engine.open(&query, &request.params, &tables, &mut |columns, run| {
+        is_open = true;
+        if result_metadata(columns) != expected {
+            return Err(expired());
+        }
+        run(&mut |row| answer.add(&row))
+    });
+    match result {
+        Ok(()) => answer.finish().ok_or_else(expired),
+        Err(status) if is_open => Err(status),
+        // The values of parameters are wrong, unless the query fails without them too: it did not when it was prepared, so that a
+        // column or its table has gone.
+        Err(status) => match metadata(engine, &query, &tables) {
+            Ok(columns) if columns == expected => Err(status),
+            _ => Err(expired()),
+        },
+    }
 }
 
-fn metadata(columns: Vec<ColumnMetadata>) -> ResultSetMetadata {
+/// The columns of a query before its parameters have values.
+fn metadata(
+    engine: &dyn QueryEngine,
+    query: &Query,
+    tables: &QueryTables<'_>,
+) -> Result<ResultSetMetadata, Status> {
+    let mut metadata = ResultSetMetadata::default();
+    engine.open(query, &BTreeMap::new(), tables, &mut |columns, _| {
+        metadata = result_metadata(columns);
+        Ok(())
+    })?;
+    Ok(metadata)
+}
+
+fn result_metadata(columns: Vec<ColumnMetadata>) -> ResultSetMetadata {
     ResultSetMetadata { schema: Some(Schema::ProtoSchema(ProtoSchema { columns })) }
 }
 

@@ -74,12 +74,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::thread;
 
-use keyderive_embedded::{Query, QueryEngine, QueryTables};
+use keyderive_embedded::{OnOpen, Query, QueryEngine, QueryTables};
 use keyderive_proto::data::{ColumnMetadata, Value as Message};
 use tonic::Status;
 
 use analyze::Analyzer;
-use relation::Relation;
 use types::Type;
 use value::Value;
 
@@ -92,62 +91,42 @@ pub struct Engine;
 const STACK_BYTES: usize = 64 << 20;
 
 impl QueryEngine for Engine {
-    fn prepare(&self, query: &Query, tables: &QueryTables<'_>) -> Result<Vec<ColumnMetadata>, Status> {
-        let null = |_: &str, _: &Type| Ok(Value::Null);
-        with_relation(query, tables, null, |relation| {
-            let column = |column: relation::Column| ColumnMetadata {
-                name: column.name,
-                r#type: Some(column.of.to_message()),
-            };
-            Ok(relation.columns.into_iter().map(column).collect())
-        })
-    }
-
-    fn execute(
+    fn open(
         &self,
         query: &Query,
         parameters: &BTreeMap<String, Message>,
         tables: &QueryTables<'_>,
-        row: &mut (dyn FnMut(Vec<Message>) + Send),
+        on_open: OnOpen<'_>,
     ) -> Result<(), Status> {
-        let value = |name: &str, of: &Type| match parameters.get(name) {
-            Some(message) => Value::of_message(message, of),
-            None => Ok(Value::Null),
-        };
-        with_relation(query, tables, value, |relation| {
-            relation.plan.run(&mut |values| {
-                row(values.iter().map(Value::to_message).collect());
-                Ok(ControlFlow::Continue(()))
+        let work = || {
+            let mut typed = BTreeMap::new();
+            for (name, of) in &query.parameter_types {
+                let of = Type::of_message(of)?;
+                let value = parameters.get(name).map(|message| Value::of_message(message, &of));
+                typed.insert(name.to_ascii_lowercase(), (of, value.transpose()?.unwrap_or(Value::Null)));
+            }
+            let analyzer = Analyzer { tables: *tables, parameters: typed, now: tables.now_micros() };
+            let ast = parse::parse(&query.text)?;
+            let relation = analyzer.query(&ast)?;
+            let column = |column: &relation::Column| ColumnMetadata {
+                name: column.name.clone(),
+                r#type: Some(column.of.to_message()),
+            };
+            on_open(relation.columns.iter().map(column).collect(), &mut |row| {
+                relation.plan.run(&mut |values| {
+                    row(values.iter().map(Value::to_message).collect());
+                    Ok(ControlFlow::Continue(()))
+                })
             })
+        };
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().name("query".to_owned()).stack_size(STACK_BYTES);
+            let thread = thread.spawn_scoped(scope, work);
+            let thread = thread
+                .map_err(|error| Status::resource_exhausted(format!("a query has no thread: {error}")))?;
+            thread.join().unwrap_or_else(|_| Err(Status::internal("the query made the engine panic")))
         })
     }
-}
-
-/// Analyzes a query, with the values of its parameters, and calls `then` with its relation.
-fn with_relation<T: Send>(
-    query: &Query,
-    tables: &QueryTables<'_>,
-    value: impl Fn(&str, &Type) -> Result<Value, Status> + Sync,
-    then: impl FnOnce(Relation<'_>) -> Result<T, Status> + Send,
-) -> Result<T, Status> {
-    let work = || {
-        let mut parameters = BTreeMap::new();
-        for (name, of) in &query.parameter_types {
-            let of = Type::of_message(of)?;
-            let value = value(name, &of)?;
-            parameters.insert(name.to_ascii_lowercase(), (of, value));
-        }
-        let analyzer = Analyzer { tables: *tables, parameters, now: tables.now_micros() };
-        let ast = parse::parse(&query.text)?;
-        then(analyzer.query(&ast)?)
-    };
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().name("query".to_owned()).stack_size(STACK_BYTES);
-        let thread = thread.spawn_scoped(scope, work);
-        let thread =
-            thread.map_err(|error| Status::resource_exhausted(format!("a query has no thread: {error}")))?;
-        thread.join().unwrap_or_else(|_| Err(Status::internal("the query made the engine panic")))
-    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Queries, through the services of an embedded Bigtable.
 
+mod changes;
 mod documented;
 mod errors;
 mod keyderive_client;

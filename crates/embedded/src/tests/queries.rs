@@ -21,7 +21,7 @@ use tonic::{Code, Request, Response, Status};
 use super::raw::*;
 use super::*;
 use crate::data::Data;
-use crate::query::{Query, QueryEngine, QueryTables};
+use crate::query::{OnOpen, Query, QueryEngine, QueryTables};
 use crate::worker::Worker;
 
 use crate::Interval;
@@ -39,35 +39,35 @@ fn column(name: &str) -> ColumnMetadata {
 }
 
 impl QueryEngine for Cells {
-    fn prepare(&self, query: &Query, tables: &QueryTables<'_>) -> Result<Vec<ColumnMetadata>, Status> {
-        let table = tables.table(&query.text)?;
-        let table =
-            table.ok_or_else(|| Status::invalid_argument(format!("Table not found: {}", query.text)))?;
-        Ok([column("_key")].into_iter().chain(table.families().map(|(name, _)| column(name))).collect())
-    }
-
-    fn execute(
+    fn open(
         &self,
         query: &Query,
         parameters: &BTreeMap<String, Value>,
         tables: &QueryTables<'_>,
-        row: &mut (dyn FnMut(Vec<Value>) + Send),
+        on_open: OnOpen<'_>,
     ) -> Result<(), Status> {
-        let table = tables.table(&query.text)?.unwrap();
+        let table = tables.table(&query.text)?;
+        let table =
+            table.ok_or_else(|| Status::invalid_argument(format!("Table not found: {}", query.text)))?;
+        let columns = [column("_key")].into_iter().chain(table.families().map(|(name, _)| column(name)));
         let intervals = match parameters.contains_key("few") {
             // They overlap, and are not in order.
             true => vec![Interval::point(&"b".into()), Interval { start: "a".into(), end: Some("c".into()) }],
             false => vec![Interval::all()],
         };
-        table.visit(intervals, |key, cells| {
-            let value =
-                |bytes: &Bytes| Value { r#type: None, kind: Some(value::Kind::BytesValue(bytes.clone())) };
-            let of = |family: &str| {
-                cells.iter().find(|cell| *cell.family == *family).map(|cell| value(&cell.value))
-            };
-            let families = table.families().map(|(name, _)| of(name).unwrap_or_default());
-            row([value(key)].into_iter().chain(families).collect());
-            Ok(ControlFlow::Continue(()))
+        on_open(columns.collect(), &mut |row| {
+            table.visit(intervals.clone(), |key, cells| {
+                let value = |bytes: &Bytes| Value {
+                    r#type: None,
+                    kind: Some(value::Kind::BytesValue(bytes.clone())),
+                };
+                let of = |family: &str| {
+                    cells.iter().find(|cell| *cell.family == *family).map(|cell| value(&cell.value))
+                };
+                let families = table.families().map(|(name, _)| of(name).unwrap_or_default());
+                row([value(key)].into_iter().chain(families).collect());
+                Ok(ControlFlow::Continue(()))
+            })
         })
     }
 }

@@ -172,7 +172,13 @@ impl<'a> Analyzer<'a> {
                 return Err(invalid_at(format!("Duplicate named argument `{lower}`"), name.span.start));
             }
             match &lower[..] {
-                "with_history" => temporal.with_history = self.argument(name, value, &Type::Bool)?.is_true(),
+                "with_history" => {
+                    // The types of the columns depend on it, and a parameter has no value while a query is prepared.
+                    if !matches!(value, ast::Expr::Value(_)) {
+                        return Err(invalid_at("with_history takes TRUE or FALSE", name.span.start));
+                    }
+                    temporal.with_history = self.argument(name, value, &Type::Bool)?.is_true();
+                }
                 "as_of" => as_of = Some(self.micros(name, value)?),
                 "latest_n" => {
                     let latest = self.argument(name, value, &Type::Int64)?;

@@ -2,7 +2,7 @@
 
 use tonic::Code;
 
-use super::Database;
+use super::{Database, Kind, types, value};
 
 async fn table() -> Database {
     let database = Database::new();
@@ -179,6 +179,24 @@ async fn a_value_that_cannot_be_computed_fails_the_query() {
         &[("SELECT TO_INT64(f['q']) FROM t", "incorrect value size. expected: 8 bytes, actual: 3 bytes")],
     )
     .await;
+}
+
+/// A wrong value is no change of the table, for which a client would prepare the query again.
+#[tokio::test]
+async fn a_wrong_value_of_a_parameter_is_invalid() {
+    let database = table().await;
+    let (int64, bool) = (Kind::Int64Type(types::Int64::default()), Kind::BoolType(types::Bool {}));
+    let (int, text) = (value::Kind::IntValue(0), value::Kind::StringValue("x".to_owned()));
+    for (arguments, of, value, message) in [
+        ("with_history => TRUE, latest_n => @p", &int64, int, "latest_n must be greater than"),
+        ("with_history => TRUE, latest_n => @p", &int64, text, "INT64"),
+        ("with_history => @p", &bool, value::Kind::BoolValue(true), "with_history takes TRUE or FALSE"),
+    ] {
+        let query = format!("SELECT f FROM t({arguments})");
+        let status = database.run(&query, &[("p", of.clone(), value)]).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+        assert!(status.message().contains(message), "{status}");
+    }
 }
 
 /// As in Google's reference, only the whole sum has to be in range.
