@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use keyderive_proto::Rpc;
 use tonic_prost_build::Builder;
 
 /// Regenerates the checked-in files.
@@ -29,6 +30,19 @@ fn generated_code_is_current() {
         &["values.proto", "data.proto", "admin.proto"],
         &[root().join("crates/proto/proto")],
     );
+}
+
+#[test]
+fn the_list_of_rpcs_is_that_of_the_services() {
+    let files = read_files(&root().join("crates/proto/src/generated"));
+    let text: String = files.into_values().collect();
+    let mut generated: Vec<&str> =
+        text.split('"').filter(|quoted| quoted.starts_with("/google.bigtable.")).collect();
+    let mut listed: Vec<&str> = Rpc::ALL.iter().map(|rpc| rpc.path()).collect();
+    generated.sort_unstable();
+    generated.dedup();
+    listed.sort_unstable();
+    assert_eq!(listed, generated);
 }
 
 #[test]

@@ -32,58 +32,7 @@ use crate::interval::{self, Interval};
 use crate::{Bigtable, BoxFuture};
 
 /// A method of Bigtable's gRPC services.
-///
-/// Reads of single rows are `ReadRows` too, and a scan sends one for each bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the protocol documents them")]
-pub enum Method {
-    ReadRows,
-    SampleRowKeys,
-    MutateRow,
-    MutateRows,
-    CheckAndMutateRow,
-    ReadModifyWriteRow,
-    PingAndWarm,
-    PrepareQuery,
-    ExecuteQuery,
-    CreateTable,
-    ListTables,
-    GetTable,
-    DeleteTable,
-    UpdateTable,
-    ModifyColumnFamilies,
-    DropRowRange,
-    GenerateConsistencyToken,
-    CheckConsistency,
-}
-
-impl Method {
-    const ALL: [(Self, &str); 18] = [
-        (Self::ReadRows, "ReadRows"),
-        (Self::SampleRowKeys, "SampleRowKeys"),
-        (Self::MutateRow, "MutateRow"),
-        (Self::MutateRows, "MutateRows"),
-        (Self::CheckAndMutateRow, "CheckAndMutateRow"),
-        (Self::ReadModifyWriteRow, "ReadModifyWriteRow"),
-        (Self::PingAndWarm, "PingAndWarm"),
-        (Self::PrepareQuery, "PrepareQuery"),
-        (Self::ExecuteQuery, "ExecuteQuery"),
-        (Self::CreateTable, "CreateTable"),
-        (Self::ListTables, "ListTables"),
-        (Self::GetTable, "GetTable"),
-        (Self::DeleteTable, "DeleteTable"),
-        (Self::UpdateTable, "UpdateTable"),
-        (Self::ModifyColumnFamilies, "ModifyColumnFamilies"),
-        (Self::DropRowRange, "DropRowRange"),
-        (Self::GenerateConsistencyToken, "GenerateConsistencyToken"),
-        (Self::CheckConsistency, "CheckConsistency"),
-    ];
-
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(method, _)| method)
-    }
-}
+pub use keyderive_proto::Rpc as Method;
 
 /// Which calls of a Bigtable fail or wait, how often, and with which error.
 ///
@@ -540,8 +489,7 @@ impl Injector {
         request: http::Request<Body>,
         answer: impl FnOnce(http::Request<Body>) -> ResponseFuture + Send + 'static,
     ) -> ResponseFuture {
-        let name = request.uri().path().rsplit('/').next().unwrap_or_default();
-        let Some(method) = Method::named(name) else { return answer(request) };
+        let Some(method) = Method::of_path(request.uri().path()) else { return answer(request) };
         let number = {
             let mut counts = self.counts();
             let count = counts.calls.entry(method).or_default();
@@ -618,8 +566,8 @@ impl Injected {
     }
 }
 
-/// The number after those of the methods: the first of the rules' numbers.
-const RULES: u64 = Method::ALL.len() as u64;
+/// The number after those of the methods that the embedded Bigtable serves: the first of the rules' numbers.
+const RULES: u64 = Method::ListClusters as u64;
 
 /// The seed of one call of a method, or of one that a rule matches, unrelated to those of neighbouring calls.
 fn call_seed(seed: u64, of: u64, number: u64) -> u64 {
@@ -692,7 +640,12 @@ impl Subject {
             }
             Method::CheckConsistency => table(decode::<CheckConsistencyRequest>(message)?.name),
             // The text of a query names its table.
-            Method::PingAndWarm | Method::PrepareQuery | Method::ExecuteQuery | Method::ListTables => None,
+            Method::PingAndWarm
+            | Method::PrepareQuery
+            | Method::ExecuteQuery
+            | Method::ListTables
+            | Method::ListClusters
+            | Method::ListHotTablets => None,
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod passthrough_codec;
 mod rows;
+mod rpc;
 
 use tonic::Code;
 
@@ -42,6 +43,7 @@ pub use self::google::bigtable::v2 as data;
 pub use self::keyderive::values;
 pub use self::passthrough_codec::PassthroughCodec;
 pub use self::rows::RowsMessage;
+pub use self::rpc::Rpc;
 
 /// The header in which a client declares its features: a `FeatureFlags` message in base64.
 pub const FEATURES_HEADER: &str = "bigtable-features";

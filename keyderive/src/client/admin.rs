@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use keyderive_proto::admin;
 use keyderive_proto::admin::create_table_request::Split;
 use keyderive_proto::admin::drop_row_range_request::Target;
 use keyderive_proto::admin::table::View;
 use keyderive_proto::values::{FieldMask, Operation as Update, operation as update};
+use keyderive_proto::{Rpc, admin};
 use prost::Message;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
@@ -170,7 +170,7 @@ impl Client {
         if let Some(fault) = families.iter().find_map(Family::fault) {
             return Err(Error::definition(table, fault));
         }
-        let operation = self.admin_operation("CreateTable", table, ("parent", self.instance_name()));
+        let operation = self.admin_operation(Rpc::CreateTable, table, ("parent", self.instance_name()));
         let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         let message = admin::CreateTableRequest {
             parent: self.instance_name().to_owned(),
@@ -214,7 +214,7 @@ impl Client {
     /// A dropped future cancels the read.
     pub async fn table_info(&self, name: &str) -> Result<TableInfo, Error> {
         let full_name = self.table_name(name);
-        let operation = self.admin_operation("GetTable", name, ("name", &full_name));
+        let operation = self.admin_operation(Rpc::GetTable, name, ("name", &full_name));
         let message = admin::GetTableRequest { name: full_name, view: View::SchemaView.into() };
         let (version, asked) = (self.info_version(), Instant::now());
         let table = self.call(operation, Request::new(&message)).await?;
@@ -242,7 +242,7 @@ impl Client {
     pub async fn list_tables(&self) -> Result<Vec<String>, Error> {
         let prefix = self.table_name("");
         let mut names = Vec::new();
-        let operation = self.admin_operation("ListTables", "", ("parent", self.instance_name()));
+        let operation = self.admin_operation(Rpc::ListTables, "", ("parent", self.instance_name()));
         let request = |page_token| {
             Request::new(&admin::ListTablesRequest {
                 parent: self.instance_name().to_owned(),
@@ -270,7 +270,7 @@ impl Client {
         table: &Route,
     ) -> Result<(Vec<admin::HotTablet>, Vec<String>), Error> {
         let (mut clusters, mut unreachable) = (Vec::new(), Vec::new());
-        let operation = self.admin_operation("ListClusters", table, ("parent", self.instance_name()));
+        let operation = self.admin_operation(Rpc::ListClusters, table, ("parent", self.instance_name()));
         let request = |page_token| {
             Request::new(&admin::ListClustersRequest { parent: self.instance_name().to_owned(), page_token })
         };
@@ -283,7 +283,7 @@ impl Client {
 
         let mut tablets = Vec::new();
         for cluster in clusters {
-            let operation = self.admin_operation("ListHotTablets", table, ("parent", &cluster));
+            let operation = self.admin_operation(Rpc::ListHotTablets, table, ("parent", &cluster));
             let request = |page_token| {
                 let parent = cluster.clone();
                 Request::new(&admin::ListHotTabletsRequest { parent, page_token, ..Default::default() })
@@ -352,7 +352,7 @@ impl Client {
     pub async fn delete_table(&self, name: &str) -> Result<(), Error> {
         let full_name = self.table_name(name);
         let _forgotten = self.inner.infos.forget_after(name);
-        let operation = self.admin_operation("DeleteTable", name, ("name", &full_name));
+        let operation = self.admin_operation(Rpc::DeleteTable, name, ("name", &full_name));
         let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         let message = admin::DeleteTableRequest { name: full_name };
         let record = self.record_of_deleted(name).await;
@@ -380,7 +380,7 @@ impl Client {
         }
         let _forgotten = self.inner.infos.forget_after(table);
         let name = self.table_name(table);
-        let operation = self.admin_operation("ModifyColumnFamilies", table, ("name", &name));
+        let operation = self.admin_operation(Rpc::ModifyColumnFamilies, table, ("name", &name));
         let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         let message = admin::ModifyColumnFamiliesRequest {
             name,
@@ -394,7 +394,7 @@ impl Client {
     /// Deletes the rows whose key begins with `prefix`, which is not empty.
     pub(crate) async fn drop_row_range(&self, table: &str, prefix: Bytes) -> Result<(), Error> {
         let name = self.table_name(table);
-        let operation = self.admin_operation("DropRowRange", table, ("name", &name));
+        let operation = self.admin_operation(Rpc::DropRowRange, table, ("name", &name));
         // Sent twice, it would drop rows written after the first time.
         let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         // The emulator drops every row for an empty prefix.
@@ -412,7 +412,7 @@ impl Client {
     pub(crate) async fn set_deletion_protection(&self, table: &str, is_protected: bool) -> Result<(), Error> {
         let _forgotten = self.inner.infos.forget_after(table);
         let name = self.table_name(table);
-        let operation = self.admin_operation("UpdateTable", table, ("table.name", &name));
+        let operation = self.admin_operation(Rpc::UpdateTable, table, ("table.name", &name));
         let message = admin::UpdateTableRequest {
             table: Some(admin::Table { name, deletion_protection: is_protected, ..admin::Table::default() }),
             update_mask: Some(FieldMask { paths: vec!["deletion_protection".to_owned()] }),
@@ -435,7 +435,7 @@ impl Client {
         }
         let _forgotten = client.inner.infos.forget_after(table);
         let name = client.table_name(table);
-        let operation = client.admin_operation("UpdateTable", table, ("table.name", &name));
+        let operation = client.admin_operation(Rpc::UpdateTable, table, ("table.name", &name));
         let message = admin::UpdateTableRequest {
             table: Some(admin::Table { name, ..admin::Table::default() }),
             update_mask: Some(FieldMask { paths: vec!["row_key_schema".to_owned()] }),
@@ -460,7 +460,7 @@ impl Client {
         let begun = Instant::now();
         let token = client.consistency_token(table).await?;
         let operation =
-            client.admin_operation("CheckConsistency", table, ("name", &client.table_name(table)));
+            client.admin_operation(Rpc::CheckConsistency, table, ("name", &client.table_name(table)));
         client.wait_until(&operation, begun, &Awaited::Consistency(token)).await
     }
 
@@ -496,7 +496,7 @@ impl Client {
     /// A token for all writes to a table so far.
     async fn consistency_token(&self, table: &str) -> Result<String, Error> {
         let name = self.table_name(table);
-        let operation = self.admin_operation("GenerateConsistencyToken", table, ("name", &name));
+        let operation = self.admin_operation(Rpc::GenerateConsistencyToken, table, ("name", &name));
         let message = admin::GenerateConsistencyTokenRequest { name };
         let answer: admin::GenerateConsistencyTokenResponse =
             self.call(operation, Request::new(&message)).await?;
@@ -505,7 +505,7 @@ impl Client {
 
     async fn is_consistent(&self, table: &str, token: &str) -> Result<bool, Error> {
         let name = self.table_name(table);
-        let operation = self.admin_operation("CheckConsistency", table, ("name", &name));
+        let operation = self.admin_operation(Rpc::CheckConsistency, table, ("name", &name));
         let message = admin::CheckConsistencyRequest { name, consistency_token: token.to_owned() };
         let answer: admin::CheckConsistencyResponse = self.call(operation, Request::new(&message)).await?;
         Ok(answer.consistent)
@@ -605,7 +605,7 @@ impl Client {
     /// The client's deadline has passed while a call waited for the layout check of its table.
     pub(super) fn check_ended(&self, table: &str, elapsed: Duration) -> Error {
         let full_name = self.table_name(table);
-        let operation = self.admin_operation("GetTable", table, ("name", &full_name));
+        let operation = self.admin_operation(Rpc::GetTable, table, ("name", &full_name));
         let failure =
             Failure::timed_out("the layout check of the table got no answer", elapsed).before_sending();
         let tries = AttemptSummary {

@@ -14,13 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use keyderive_proto::code_name;
+use keyderive_proto::{Rpc, code_name};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::{AbortHandle, yield_now};
 use tokio::time::timeout;
 
-use super::operation::RpcMethod;
 use super::shutdown::InFlightGuard;
 use super::write::{Batch, Entries};
 use super::{Client, Entry, Error, Route};
@@ -523,7 +522,7 @@ impl WriterInner {
             return Ok(None);
         }
         let guard = self.client.enter().ok_or_else(|| {
-            let operation = self.client.data_operation(RpcMethod::MutateRows, &self.table);
+            let operation = self.client.data_operation(Rpc::MutateRows, &self.table);
             Error::closed(&operation).with_row_key(&Bytes::copy_from_slice(key))
         });
         guard.map(Some)

@@ -827,7 +827,6 @@ fn kind_of_code(code: Code) -> ErrorKind {
 mod tests {
     use super::*;
     use crate::RowKey;
-    use crate::client::operation::RpcMethod;
 
     #[derive(RowKey)]
     #[salt(range = 4, hash = "java")]
@@ -851,7 +850,7 @@ mod tests {
     fn a_failure_of_one_row_of_many_has_the_kind_of_its_cause() {
         let table = "events";
         let key = bytes::Bytes::from_static(b"k");
-        let operation = Operation::for_test(RpcMethod::ReadRows, table);
+        let operation = Operation::for_test(keyderive_proto::Rpc::ReadRows, table);
         for (error, kind) in [
             (Error::configuration("none"), ErrorKind::Misconfiguration),
             (Error::unreachable("none".to_owned()), ErrorKind::Unavailable),

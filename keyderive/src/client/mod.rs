@@ -104,7 +104,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::HeaderValue;
-use keyderive_proto::data;
+use keyderive_proto::{Rpc, data};
 use prost::Message;
 use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
@@ -131,8 +131,8 @@ use fault::{ProtocolViolation, TooLarge};
 pub(crate) use filter::check as check_filter;
 use grpc::{Answer, Request};
 use heat::Heat;
+use operation::Operation;
 pub(crate) use operation::{Idempotency, Route};
-use operation::{Operation, RpcMethod};
 use query::Statements;
 pub use query::{Query, QueryRows};
 pub use raw::{RawTable, RowOutcomes};
@@ -550,7 +550,7 @@ impl Client {
     pub(crate) async fn sample_row_keys(&self, table: &Route) -> Result<Vec<(Bytes, i64)>, Error> {
         /// More than the samples of any table, whose keys are short.
         const MAX_SAMPLE_BYTES: usize = 256 << 20;
-        let operation = self.data_operation(RpcMethod::SampleRowKeys, table);
+        let operation = self.data_operation(Rpc::SampleRowKeys, table);
         let message = data::SampleRowKeysRequest {
             table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
@@ -578,21 +578,21 @@ impl Client {
     }
 
     /// An RPC of the data service on a table.
-    fn data_operation(&self, kind: RpcMethod, table: &Route) -> Operation {
-        Operation::new(kind, table.clone())
+    fn data_operation(&self, rpc: Rpc, table: &Route) -> Operation {
+        Operation::new(rpc, table.clone())
     }
 
     /// An RPC of the data service on the whole instance.
-    fn instance_operation(&self, kind: RpcMethod) -> Operation {
+    fn instance_operation(&self, rpc: Rpc) -> Operation {
         let routing = [("name", self.instance_name()), ("app_profile_id", self.app_profile())];
         let Inner { target, features, instance, .. } = &*self.inner;
-        Operation::new(kind, Route::new("", instance.to_string(), target.clone(), Some(features), &routing))
+        Operation::new(rpc, Route::new("", instance.to_string(), target.clone(), Some(features), &routing))
     }
 
     /// An RPC of the admin service about a table, routed by `parameter`.
-    fn admin_operation(&self, rpc: &'static str, table: &str, parameter: (&'static str, &str)) -> Operation {
+    fn admin_operation(&self, rpc: Rpc, table: &str, parameter: (&'static str, &str)) -> Operation {
         let (name, target) = (parameter.1.to_owned(), self.inner.target.clone());
-        Operation::new(RpcMethod::Admin(rpc), Route::new(table, name, target, None, &[parameter]))
+        Operation::new(rpc, Route::new(table, name, target, None, &[parameter]))
     }
 
     /// As [`Attempts::new`]. A caller that tries again at once lets other tasks run.

@@ -9,13 +9,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use keyderive_proto::FEATURES_HEADER;
 use keyderive_proto::data::FeatureFlags;
+use keyderive_proto::{FEATURES_HEADER, Rpc};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use prost::Message as _;
 
 use super::heat::AskedRow;
-use super::settings::{CallSettings, Settings};
+use super::settings::CallSettings;
 use super::{Client, Error, ScanCounters, Target, grpc};
 
 const ROUTING: HeaderName = HeaderName::from_static("x-goog-request-params");
@@ -101,7 +101,9 @@ pub(crate) struct Operation {
     route: Route,
     /// The bucket that it reads, if it is part of a scan over buckets.
     pub(super) bucket: Option<i32>,
-    kind: RpcMethod,
+    rpc: Rpc,
+    /// Whether it reads one row by its key, which has settings and a name of its own.
+    is_point_read: bool,
     idempotency: Idempotency,
     /// Whether its scan reads many streams at a time.
     high_fan_out: bool,
@@ -109,22 +111,6 @@ pub(crate) struct Operation {
     scan: Option<Arc<ScanCounters>>,
     /// Its row, if it has one and is recorded.
     asked: AskedRow,
-}
-
-/// What an operation does, which selects its RPC and its settings. `ReadRow` is the RPC `ReadRows` for one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RpcMethod {
-    ReadRow,
-    ReadRows,
-    SampleRowKeys,
-    MutateRow,
-    MutateRows,
-    CheckAndMutateRow,
-    ReadModifyWriteRow,
-    PingAndWarm,
-    PrepareQuery,
-    ExecuteQuery,
-    Admin(&'static str),
 }
 
 /// Whether an operation may be retried after it may have reached the server.
@@ -138,71 +124,15 @@ pub(crate) enum Idempotency {
     NotIdempotent,
 }
 
-impl RpcMethod {
-    fn rpc(self) -> &'static str {
-        match self {
-            Self::ReadRow | Self::ReadRows => "ReadRows",
-            Self::SampleRowKeys => "SampleRowKeys",
-            Self::MutateRow => "MutateRow",
-            Self::MutateRows => "MutateRows",
-            Self::CheckAndMutateRow => "CheckAndMutateRow",
-            Self::ReadModifyWriteRow => "ReadModifyWriteRow",
-            Self::PingAndWarm => "PingAndWarm",
-            Self::PrepareQuery => "PrepareQuery",
-            Self::ExecuteQuery => "ExecuteQuery",
-            Self::Admin(rpc) => rpc,
-        }
-    }
-
-    /// The path of the RPC.
-    fn path(self) -> PathAndQuery {
-        let path = match self {
-            Self::ReadRow | Self::ReadRows => "/google.bigtable.v2.Bigtable/ReadRows",
-            Self::SampleRowKeys => "/google.bigtable.v2.Bigtable/SampleRowKeys",
-            Self::MutateRow => "/google.bigtable.v2.Bigtable/MutateRow",
-            Self::MutateRows => "/google.bigtable.v2.Bigtable/MutateRows",
-            Self::CheckAndMutateRow => "/google.bigtable.v2.Bigtable/CheckAndMutateRow",
-            Self::ReadModifyWriteRow => "/google.bigtable.v2.Bigtable/ReadModifyWriteRow",
-            Self::PingAndWarm => "/google.bigtable.v2.Bigtable/PingAndWarm",
-            Self::PrepareQuery => "/google.bigtable.v2.Bigtable/PrepareQuery",
-            Self::ExecuteQuery => "/google.bigtable.v2.Bigtable/ExecuteQuery",
-            Self::Admin(rpc) => {
-                let service = match rpc {
-                    "ListClusters" | "ListHotTablets" => "BigtableInstanceAdmin",
-                    _ => "BigtableTableAdmin",
-                };
-                let path = format!("/google.bigtable.admin.v2.{service}/{rpc}");
-                return PathAndQuery::try_from(path).unwrap_or_else(|_| PathAndQuery::from_static("/"));
-            }
-        };
-        PathAndQuery::from_static(path)
-    }
-
-    fn settings(self, settings: &Settings) -> &CallSettings {
-        match self {
-            Self::ReadRow => &settings.read_row,
-            Self::ReadRows => &settings.read_rows,
-            Self::SampleRowKeys => &settings.sample_row_keys,
-            Self::MutateRow => &settings.mutate_row,
-            Self::MutateRows => &settings.mutate_rows,
-            Self::CheckAndMutateRow => &settings.check_and_mutate_row,
-            Self::ReadModifyWriteRow => &settings.read_modify_write_row,
-            Self::PingAndWarm => &settings.ping_and_warm,
-            Self::PrepareQuery => &settings.prepare_query,
-            Self::ExecuteQuery => &settings.execute_query,
-            Self::Admin(_) => &settings.admin,
-        }
-    }
-}
-
 impl Operation {
     /// An idempotent operation.
-    pub(super) fn new(kind: RpcMethod, route: Route) -> Self {
+    pub(super) fn new(rpc: Rpc, route: Route) -> Self {
         let idempotency = Idempotency::Idempotent;
         Self {
             route,
             bucket: None,
-            kind,
+            rpc,
+            is_point_read: false,
             idempotency,
             high_fan_out: false,
             scan: None,
@@ -211,19 +141,16 @@ impl Operation {
     }
 
     pub(super) fn rpc(&self) -> &'static str {
-        self.kind.rpc()
+        self.rpc.name()
     }
 
     /// Its name in traces and metrics: that of the RPC, or `ReadRow` for a read of one row.
     pub(super) fn name(&self) -> &'static str {
-        match self.kind {
-            RpcMethod::ReadRow => "ReadRow",
-            kind => kind.rpc(),
-        }
+        if self.is_point_read { "ReadRow" } else { self.rpc() }
     }
 
     pub(super) fn path(&self) -> PathAndQuery {
-        self.kind.path()
+        PathAndQuery::from_static(self.rpc.path())
     }
 
     /// The table's short id; empty if the RPC is about no table.
@@ -240,18 +167,35 @@ impl Operation {
     }
 
     pub(super) fn settings<'a>(&self, client: &'a Client) -> &'a CallSettings {
-        self.kind.settings(client.settings())
+        let settings = client.settings();
+        match self.rpc {
+            Rpc::ReadRows if self.is_point_read => &settings.read_row,
+            Rpc::ReadRows => &settings.read_rows,
+            Rpc::SampleRowKeys => &settings.sample_row_keys,
+            Rpc::MutateRow => &settings.mutate_row,
+            Rpc::MutateRows => &settings.mutate_rows,
+            Rpc::CheckAndMutateRow => &settings.check_and_mutate_row,
+            Rpc::ReadModifyWriteRow => &settings.read_modify_write_row,
+            Rpc::PingAndWarm => &settings.ping_and_warm,
+            Rpc::PrepareQuery => &settings.prepare_query,
+            Rpc::ExecuteQuery => &settings.execute_query,
+            Rpc::CreateTable
+            | Rpc::ListTables
+            | Rpc::GetTable
+            | Rpc::DeleteTable
+            | Rpc::UpdateTable
+            | Rpc::ModifyColumnFamilies
+            | Rpc::DropRowRange
+            | Rpc::GenerateConsistencyToken
+            | Rpc::CheckConsistency
+            | Rpc::ListClusters
+            | Rpc::ListHotTablets => &settings.admin,
+        }
     }
 
     /// Fails for an invalid table name. The service's rule is `[_a-zA-Z0-9][-_.a-zA-Z0-9]*`, 1 to 50 characters.
     pub(super) fn check_table(&self) -> Result<(), Error> {
-        if matches!(
-            self.kind,
-            RpcMethod::PingAndWarm
-                | RpcMethod::PrepareQuery
-                | RpcMethod::ExecuteQuery
-                | RpcMethod::Admin("ListTables")
-        ) {
+        if matches!(self.rpc, Rpc::PingAndWarm | Rpc::PrepareQuery | Rpc::ExecuteQuery | Rpc::ListTables) {
             return Ok(());
         }
         let name = self.table().as_bytes();
@@ -269,40 +213,17 @@ impl Operation {
 
     /// Whether it goes to the admin service, which has another address in the cloud.
     pub(super) fn is_admin(&self) -> bool {
-        matches!(self.kind, RpcMethod::Admin(_))
+        self.rpc.is_admin()
     }
 
     /// Whether it changes stored data.
     pub(super) fn is_write(&self) -> bool {
-        match self.kind {
-            RpcMethod::ReadRow
-            | RpcMethod::ReadRows
-            | RpcMethod::SampleRowKeys
-            | RpcMethod::PingAndWarm
-            | RpcMethod::PrepareQuery
-            | RpcMethod::ExecuteQuery => false,
-            RpcMethod::MutateRow
-            | RpcMethod::MutateRows
-            | RpcMethod::CheckAndMutateRow
-            | RpcMethod::ReadModifyWriteRow => true,
-            RpcMethod::Admin(rpc) => !matches!(
-                rpc,
-                "GetTable"
-                    | "ListTables"
-                    | "GenerateConsistencyToken"
-                    | "CheckConsistency"
-                    | "ListClusters"
-                    | "ListHotTablets"
-            ),
-        }
+        self.rpc.is_write()
     }
 
     /// How many rows it sends, or 0 if that varies.
     pub(super) fn rows_sent(&self) -> usize {
-        match self.kind {
-            RpcMethod::MutateRow | RpcMethod::CheckAndMutateRow | RpcMethod::ReadModifyWriteRow => 1,
-            _ => 0,
-        }
+        usize::from(self.writes_one_row())
     }
 
     pub(super) fn idempotency(&self) -> Idempotency {
@@ -344,20 +265,23 @@ impl Operation {
         self.high_fan_out
     }
 
+    /// As an operation that reads one row by its key.
+    pub(super) fn of_one_row(self) -> Self {
+        Self { is_point_read: true, ..self }
+    }
+
     /// Whether it reads one row by its key.
     pub(super) fn is_point_read(&self) -> bool {
-        self.kind == RpcMethod::ReadRow
+        self.is_point_read
     }
 
     /// Whether it reads or writes one row: these do not wait out an outage.
     pub(super) fn is_point(&self) -> bool {
-        matches!(
-            self.kind,
-            RpcMethod::ReadRow
-                | RpcMethod::MutateRow
-                | RpcMethod::CheckAndMutateRow
-                | RpcMethod::ReadModifyWriteRow
-        )
+        self.is_point_read || self.writes_one_row()
+    }
+
+    fn writes_one_row(&self) -> bool {
+        matches!(self.rpc, Rpc::MutateRow | Rpc::CheckAndMutateRow | Rpc::ReadModifyWriteRow)
     }
 
     /// The headers of an attempt, whose number counts from 0.
@@ -379,10 +303,10 @@ impl Operation {
     }
 
     #[cfg(test)]
-    pub(super) fn for_test(kind: RpcMethod, table: &str) -> Self {
+    pub(super) fn for_test(rpc: Rpc, table: &str) -> Self {
         let features = features(false);
         let routing = [("table_name", table)];
-        Self::new(kind, Route::new(table, table.to_owned(), Target::for_test(), Some(&features), &routing))
+        Self::new(rpc, Route::new(table, table.to_owned(), Target::for_test(), Some(&features), &routing))
     }
 }
 
@@ -433,7 +357,7 @@ mod tests {
     use crate::client::ErrorKind;
 
     fn check(table: &str) -> Result<(), Error> {
-        Operation::for_test(RpcMethod::ReadRows, table).check_table()
+        Operation::for_test(Rpc::ReadRows, table).check_table()
     }
 
     #[test]
@@ -449,9 +373,9 @@ mod tests {
                 "{error}"
             );
         }
-        assert!(Operation::for_test(RpcMethod::PingAndWarm, "").check_table().is_ok());
-        assert!(Operation::for_test(RpcMethod::Admin("ListTables"), "").check_table().is_ok());
-        assert!(Operation::for_test(RpcMethod::Admin("GetTable"), "").check_table().is_err());
+        assert!(Operation::for_test(Rpc::PingAndWarm, "").check_table().is_ok());
+        assert!(Operation::for_test(Rpc::ListTables, "").check_table().is_ok());
+        assert!(Operation::for_test(Rpc::GetTable, "").check_table().is_err());
     }
 
     #[test]
@@ -463,7 +387,7 @@ mod tests {
 
     #[test]
     fn data_rpcs_carry_every_header() {
-        let operation = Operation::for_test(RpcMethod::ReadRows, "t");
+        let operation = Operation::for_test(Rpc::ReadRows, "t");
         let headers = operation.headers(3);
         assert_eq!(headers.get(FEATURES).unwrap(), "CAEgATABOAE=");
         assert_eq!(headers.get(ATTEMPT).unwrap(), "3");

@@ -18,7 +18,7 @@ use futures_util::TryStreamExt as _;
 use keyderive_proto::data::{
     self, execute_query_response::Response, prepare_query_request::DataFormat, result_set_metadata::Schema,
 };
-use keyderive_proto::values;
+use keyderive_proto::{Rpc, values};
 use prost::Message as _;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tonic::{Code, Status};
@@ -27,7 +27,6 @@ use self::assembler::{Assembler, ValueDecoder};
 use super::error::{AttemptSummary, RetryLimit};
 use super::failure::Failure;
 use super::grpc::{Answer, Request};
-use super::operation::RpcMethod;
 use super::read::RowTurns;
 use super::retry::{Attempt, Attempts, NEVER};
 use super::{Client, Error, StreamGuard};
@@ -386,7 +385,7 @@ impl Statement {
         let (begun, total) = (Instant::now(), client.settings().prepare_query.total_timeout);
         let end = client.at_deadline_or(begun + total.min(NEVER));
         let Ok(mut kept) = timeout_at(end, self.plan.lock()).await else {
-            let operation = client.instance_operation(RpcMethod::PrepareQuery);
+            let operation = client.instance_operation(Rpc::PrepareQuery);
             let waited = Duration::from_millis(begun.elapsed().as_millis().try_into().unwrap_or(u64::MAX));
             let failure =
                 Failure::timed_out("another call, which prepares the same query, has not ended", waited);
@@ -415,7 +414,7 @@ impl Statement {
     }
 
     async fn prepare(&self, client: &Client) -> Result<PreparedPlan, Error> {
-        let operation = client.instance_operation(RpcMethod::PrepareQuery);
+        let operation = client.instance_operation(Rpc::PrepareQuery);
         let message = data::PrepareQueryRequest {
             instance_name: client.instance_name().to_owned(),
             app_profile_id: client.app_profile().to_owned(),
@@ -512,7 +511,7 @@ impl Execution {
                     value.check().map_err(|how| Error::parameter(name, how))?;
                 }
                 let plan = self.statement.plan(&self.client).await?;
-                let operation = self.client.instance_operation(RpcMethod::ExecuteQuery);
+                let operation = self.client.instance_operation(Rpc::ExecuteQuery);
                 Begun { attempts: Attempts::new(&self.client, operation)?, plan, answer: None }
             }
         };

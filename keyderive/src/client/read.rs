@@ -7,14 +7,13 @@ mod tests;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use keyderive_proto::data;
 use keyderive_proto::data::read_rows_request::RequestStatsView;
+use keyderive_proto::{Rpc, data};
 use tonic::Status;
 
 use super::error::Error;
 use super::failure::Failure;
 use super::grpc::{Answer, Request};
-use super::operation::RpcMethod;
 use super::retry::Received;
 use super::row_merger::{KeyOrRange, MergeError, RequestedRows, RowMerger, in_key_order};
 use super::stats::ReadStats;
@@ -227,7 +226,7 @@ impl Client {
     /// The first poll sends the request; dropping the stream cancels it. The stream ends with the first error.
     pub(crate) fn read_rows(&self, table: &Route, request: ReadRows) -> RowStream {
         let (client, guard) = self.streaming();
-        RowStream::new(client, guard, RpcMethod::ReadRows, table, request)
+        RowStream::new(client, guard, table, request)
     }
 
     /// Reads the row with this key, if it exists.
@@ -255,7 +254,7 @@ impl Client {
         };
         let read = async {
             let asked = self.inner.heat.asked(&key, 0);
-            let operation = self.data_operation(RpcMethod::ReadRow, table).asking(asked);
+            let operation = self.data_operation(Rpc::ReadRows, table).of_one_row().asking(asked);
             let attempts = self.attempts(operation).await?;
             let row = retry::call(attempts, Request::new(&message), |answer| {
                 only_row(answer, &key, self.clock().clone(), self.settings.max_row_bytes)

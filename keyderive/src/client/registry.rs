@@ -8,13 +8,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use keyderive_proto::Rpc;
 use tokio::time::Instant;
 
 use super::admin::{CHECK_TIMEOUT, NewTable};
 use super::cache::{CacheRead, Cached};
 use super::error::{AttemptSummary, RetryLimit};
 use super::failure::Failure;
-use super::operation::{Idempotency, RpcMethod};
+use super::operation::Idempotency;
 use super::{Client, Error, Family, GcRule, Mutations, Route};
 use crate::row::{Mutation, RawRow, RowFilter};
 
@@ -320,7 +321,7 @@ impl Client {
 
     /// A write has waited for so long for what the registry has about its table.
     fn registry_unread(&self, table: &str, elapsed: Duration, ended: Option<RetryLimit>) -> Error {
-        let operation = self.data_operation(RpcMethod::ReadRow, &self.registry());
+        let operation = self.data_operation(Rpc::ReadRows, &self.registry()).of_one_row();
         let what = format!("the row types of the table `{table}` were not read and recorded");
         let tries =
             AttemptSummary { attempts: 0, elapsed, ended, unknown_outcome: None, honours_tokens: false };

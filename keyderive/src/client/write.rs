@@ -10,7 +10,7 @@ mod tests;
 pub(crate) mod token;
 
 use bytes::Bytes;
-use keyderive_proto::data;
+use keyderive_proto::{Rpc, data};
 use prost::Message as _;
 
 use self::encode::MAX_BYTES;
@@ -19,7 +19,7 @@ pub(crate) use self::encode::{
 };
 use super::error::Error;
 use super::grpc::Request;
-use super::operation::{Idempotency, RpcMethod};
+use super::operation::Idempotency;
 use super::{Client, Granularity, Route, filter};
 use crate::key::{MAX_KEY_LEN, ShownKey};
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, Rule, TooLarge};
@@ -38,7 +38,7 @@ impl Client {
         check(table, &key, &[&mutations])?;
         let asked = self.inner.heat.asked(&key, mutations.bytes().len());
         let operation = self
-            .data_operation(RpcMethod::MutateRow, table)
+            .data_operation(Rpc::MutateRow, table)
             .with_idempotency(mutations.idempotency())
             .asking(asked);
         let head = data::MutateRowRequest {
@@ -155,10 +155,8 @@ impl Client {
         check(table, &key, &[&then, &otherwise])?;
         let predicate_filter = condition.as_ref().map(filter::message).transpose();
         let asked = self.inner.heat.asked(&key, then.bytes().len().max(otherwise.bytes().len()));
-        let operation = self
-            .data_operation(RpcMethod::CheckAndMutateRow, table)
-            .with_idempotency(idempotency)
-            .asking(asked);
+        let operation =
+            self.data_operation(Rpc::CheckAndMutateRow, table).with_idempotency(idempotency).asking(asked);
         let head = data::CheckAndMutateRowRequest {
             table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
@@ -187,9 +185,8 @@ impl Client {
             return Err(Error::limit(table, &key, "the write has no increment and no append".to_owned()));
         }
         let incremented: Vec<_> = rules.iter().filter_map(incremented_column).collect();
-        let operation = self
-            .data_operation(RpcMethod::ReadModifyWriteRow, table)
-            .with_idempotency(Idempotency::NotIdempotent);
+        let operation =
+            self.data_operation(Rpc::ReadModifyWriteRow, table).with_idempotency(Idempotency::NotIdempotent);
         let message = data::ReadModifyWriteRowRequest {
             table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),

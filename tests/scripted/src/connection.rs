@@ -116,7 +116,7 @@ impl Stream {
     async fn serve(mut self, request: http::Request<RecvStream>, connection: usize) {
         let (parts, body) = request.into_parts();
         let Some(message) = read(body).await else { return };
-        let Some(rpc) = Rpc::of(parts.uri.path()) else {
+        let Some(rpc) = Rpc::of_path(parts.uri.path()) else {
             let answer = Answer::failure(tonic::Code::Unimplemented);
             let _ = self.run(answer).await;
             return;

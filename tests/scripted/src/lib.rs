@@ -49,8 +49,9 @@ use tonic::Code;
 
 pub use self::answer::{Answer, Failure, Gate};
 use self::connection::Command;
-pub use self::request::{Request, Rpc};
+pub use self::request::Request;
 pub use self::rows::{Cell, Chunk, FAMILY, Table, cell, encode_rows, row};
+pub use keyderive_proto::Rpc;
 use keyderive_proto::data;
 
 /// How many streams a client may open on a connection: as many as Google's front ends allow.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use keyderive_proto::Rpc;
 use keyderive_proto::data::{PingAndWarmRequest, PingAndWarmResponse};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
@@ -13,7 +14,6 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::{Dial, Pool, Transport};
 use crate::client::error::Error;
 use crate::client::grpc::Request;
-use crate::client::operation::RpcMethod;
 use crate::client::retry::{Attempts, NEVER, Received, call};
 use crate::client::shutdown::Shutdown;
 use crate::client::{Client, Inner, Settings, observe};
@@ -177,7 +177,7 @@ pub(in crate::client) async fn prime(client: &Client, transports: &[Transport]) 
 }
 
 async fn ping_and_warm(client: &Client, transport: &Transport) -> Result<(), Error> {
-    let operation = client.instance_operation(RpcMethod::PingAndWarm);
+    let operation = client.instance_operation(Rpc::PingAndWarm);
     let message = PingAndWarmRequest {
         name: client.instance_name().to_owned(),
         app_profile_id: client.app_profile().to_owned(),

@@ -424,7 +424,9 @@ mod tests {
     use tonic::Status;
 
     use super::*;
-    use crate::client::operation::{Operation, RpcMethod as Of};
+    use keyderive_proto::Rpc as Of;
+
+    use crate::client::operation::Operation;
 
     fn error(status: Status, attempts: u32, ended: Option<RetryLimit>) -> Error {
         let operation = Operation::for_test(Of::ReadRows, "events");

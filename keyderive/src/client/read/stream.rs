@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
+use keyderive_proto::Rpc;
 use tokio::task::coop::poll_proceed;
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -20,7 +21,7 @@ use crate::client::failure::Failure;
 use crate::client::grpc::{Answer, Request};
 use crate::client::heat::RowHeat;
 use crate::client::observe;
-use crate::client::operation::{Operation, RpcMethod};
+use crate::client::operation::Operation;
 use crate::client::retry::{Attempt, Attempts, LOOK_INTERVAL};
 use crate::client::row_merger::{MergeError, RequestedRows, RowMerger};
 use crate::client::{Client, Error, Route, StreamGuard};
@@ -153,15 +154,9 @@ impl AttemptError {
 }
 
 impl RowStream {
-    pub(super) fn new(
-        client: Client,
-        guard: StreamGuard,
-        kind: RpcMethod,
-        table: &Route,
-        request: ReadRows,
-    ) -> Self {
+    pub(super) fn new(client: Client, guard: StreamGuard, table: &Route, request: ReadRows) -> Self {
         let operation = client
-            .data_operation(kind, table)
+            .data_operation(Rpc::ReadRows, table)
             .in_bucket(request.bucket)
             .high_fan_out(request.high_fan_out)
             .of_scan(request.scan.clone());

@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use http::HeaderMap;
+use keyderive_proto::Rpc;
 use keyderive_proto::data::mutate_rows_response::Entry;
 use keyderive_proto::data::{self, RateLimitInfo};
 use prost::{DecodeError, Message as _};
@@ -14,7 +15,7 @@ use crate::client::error::{Error, RetryLimit};
 use crate::client::failure::{Failure, shortened};
 use crate::client::fault::ProtocolViolation;
 use crate::client::grpc::Request;
-use crate::client::operation::{Idempotency, RpcMethod};
+use crate::client::operation::Idempotency;
 use crate::client::protobuf::{LENGTH, Reader, WireError, WireErrorKind};
 use crate::client::retry::{Attempt, Attempts};
 use crate::client::{Client, Route, observe};
@@ -44,7 +45,7 @@ impl Client {
         let mut outcomes: Vec<Result<(), Error>> = (0..entries.len()).map(|_| Ok(())).collect();
         let mut pending: Vec<Pending> =
             (0..entries.len()).map(|index| Pending { index, may_be_applied: false, failure: None }).collect();
-        let operation = self.data_operation(RpcMethod::MutateRows, table);
+        let operation = self.data_operation(Rpc::MutateRows, table);
         let mut attempts = match self.attempts(operation).await {
             Ok(attempts) => attempts,
             Err(error) => return fail_all(outcomes, &pending, entries, &error),
