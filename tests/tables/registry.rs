@@ -141,6 +141,15 @@ async fn values_that_others_store_otherwise_are_not_read(client: Client) {
     ] {
         assert!(refusal.contains("`cf:kind` was text and is an integer"), "{refusal}");
     }
+    // Cells are copied as they are.
+    let copied = client.table::<EventKey, Wide>("copied");
+    copied.create_if_absent().await.unwrap();
+    let ended = events.copy_to(&copied, |key, _| key).await.unwrap_err();
+    assert!(ended.to_string().contains("`cf:kind` was text and is an integer"), "{ended}");
+    // What another program wrote, too: a copy's own row type may name no column.
+    let ended = client.table::<EventKey, ()>("events").copy_to(&copied, |key, _| key).await.unwrap_err();
+    assert!(ended.to_string().contains("`cf:kind` was text and is an integer"), "{ended}");
+    assert_eq!(copied.scan(EventKey::scan()).count().await.unwrap(), 0);
     // None of these depends on a value.
     assert!(wide().exists(&key("alice")).await.unwrap());
     assert_eq!(scan().count().await.unwrap(), 1);
@@ -176,6 +185,18 @@ async fn another_table_than_was_meant_is_named_first(client: Client) {
         assert!(refusal.starts_with("table `events`: it is stamped with another layout"), "{refusal}");
     }
     days.unchecked().delete_table().await.unwrap();
+
+    // Any handle, also one that compares nothing.
+    let registry = client.table::<EventKey, Event>("keyderive");
+    for refusal in [
+        registry.delete_table().await,
+        registry.unchecked().delete_table().await,
+        registry.remove_row_key_schema().await,
+        registry.modify_families([FamilyChange::drop("cf")]).await.map(drop),
+    ] {
+        assert!(refusal.unwrap_err().to_string().contains("it is keyderive's own"));
+    }
+    assert!(client.list_tables().await.unwrap().contains(&"keyderive".to_owned()));
 }
 
 /// What fits its whole fits the registry's record of it, and a column that only the part has is compared with what others write there.

@@ -459,6 +459,9 @@ impl<K: TableKey> CreateTable<K> {
     ///
     /// A scan with several ranges, as from `_any_of`, begins a tablet at each. A scan from the start of the table begins none,
     /// nor does one that no row can satisfy. If the salt comes after a field, only the buckets that the scan reads are split.
+    ///
+    /// Splits are only of a table that is created: of one that exists, [`if_absent`](Self::if_absent) and [`verify`](Self::verify) neither
+    /// change nor compare them.
     pub fn split_before(mut self, scan: impl IntoPlan<K>) -> Self {
         match scan.into_plan() {
             Ok(plan) => self.splits.extend(starts(K::SCHEMA, &plan)),

@@ -176,6 +176,35 @@ impl Handle {
     ) -> Result<(), Error> {
         let Check::At(checked) = &self.check else { return Ok(()) };
         let version = self.client.info_version();
+        self.compare_row_type(written, tables).await?;
+        checked.of(written).store(version, Relaxed);
+        Ok(())
+    }
+
+    /// The comparison before stored cells of another table are copied to this one: that this row type reads them.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first row type of the other table whose values it would read otherwise.
+    pub(super) async fn check_reads_copied(&self, from: &Self) -> Result<(), Error> {
+        let Check::At(_) = self.check else { return Ok(()) };
+        if let (Some((own, json)), Some((stored, stored_json))) =
+            (self.declared_row(Written::Nothing), from.declared_row(Written::Nothing))
+            && let Some(fault) = misread(&json, &stored_json)
+        {
+            let text = format!(
+                "nothing was copied: `{}` reads other values than those of `{}`, the row type of `{}`: {fault}. A copy leaves the \
+                 cells as they are; name one row type for both tables, and change it after the copy, or by a load",
+                own.type_name,
+                stored.type_name,
+                from.name.table(),
+            );
+            return Err(Error::mismatch(&self.name, text));
+        }
+        let other = self.with_client(from.client.clone());
+        other.compare_row_type(Written::Nothing, &[(from.name.clone(), from.key)]).await
+    }
+
+    async fn compare_row_type(&self, written: Written, tables: &[(Route, KeyType)]) -> Result<(), Error> {
         if self.client.settings().registry
             && let Some((own, json)) = self.declared_row(written)
             && Runtime::try_current().is_ok()
@@ -190,7 +219,6 @@ impl Handle {
                 Err(_) => {}
             }
         }
-        checked.of(written).store(version, Relaxed);
         Ok(())
     }
 

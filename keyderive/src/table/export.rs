@@ -43,7 +43,8 @@ impl<K: TableKey, R: 'static, S: Reads> Table<K, R, S> {
     ///
     /// The partitions are those of [`partitions_of`](Self::partitions_of), requested when the stream is first polled. Together
     /// they have every row of the plan exactly once. With a salt, a row outside of every bucket is neither exported nor an error:
-    /// [`Plan::complement`] says where such rows are.
+    /// [`Plan::complement`] says where such rows are. An optional column that was [renamed without an `alias`](Table#renamed-columns) is
+    /// absent in every row.
     pub fn export(&self, plan: impl IntoPlan<K>) -> Export<K, R>
     where
         S: OneTable,

@@ -111,6 +111,15 @@ type Next<T> = Poll<Option<Result<T, Error>>>;
 /// [`row`](crate::row) describes the mapping in full.
 ///
 /// Calls for single columns take the constants of the row type: `Event::KIND`, `Event::PLACE.city`, `Event::DAILY.at("0015")`.
+///
+/// # Renamed columns
+/// A field that was renamed without an [`alias`](macro@crate::Row) is another column, and no call is an error where its column is optional.
+/// Every read, export and sample finds it absent, and so do conditions; a write leaves what is stored under the former name, which older
+/// programs read on; a counter begins at 0. [`Layouts::check`](crate::layouts::Layouts::check) finds such a rename in a test.
+///
+/// # Tables without a stamp
+/// A table that another tool created has no stamp of its key layout, and its keys are not compared. By another key type, reads find no row,
+/// and writes make rows that other programs cannot decode. [`verify`](Self::verify) tells such a table, and [`stamp`](Self::stamp) mends it.
 pub struct Table<K, R, S = Direct> {
     pub(crate) handle: Handle,
     /// Where calls go.

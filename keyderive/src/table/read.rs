@@ -47,7 +47,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         self.read_stored(key).await?.map(|stored| self.handle.decode(&stored)).transpose()
     }
 
-    /// Reads the rows with these keys, in the order of the keys; `None` where a row does not exist. Keys may repeat.
+    /// Reads the rows with these keys, in the order of the keys; `None` where a row does not exist. Keys may repeat. A column that was
+    /// [renamed](Table#renamed-columns) is absent.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};

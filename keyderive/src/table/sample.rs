@@ -55,7 +55,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// ```
     ///
     /// Use it in a test or a deployment, before a program with another row type runs. The sample has up to 512 rows from all parts
-    /// of the table, and skips rows whose keys are not of this key type. Rows outside the sample may still fail.
+    /// of the table, and skips rows whose keys are not of this key type. Rows outside the sample may still fail. It
+    /// cannot tell an optional column that was [renamed](Table#renamed-columns) from one that no row has.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) if other programs [store values](crate::guide::tables#registry) that the row type reads

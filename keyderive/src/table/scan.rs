@@ -26,6 +26,8 @@ use crate::row::{
 ///
 /// Rows come in the order of their logical keys, the key without its salt: one stream for each bucket, in parallel,
 /// merged. If a field left of the salt is not fixed, they come in one stream, in the order of the stored keys.
+///
+/// An optional column that was [renamed without an `alias`](Table#renamed-columns) is absent in every row.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
 pub struct Scan<K: TableKey, R, S: Reads = Direct> {
     pub(super) table: Table<K, R, S>,
@@ -1137,7 +1139,7 @@ impl<'a> RowRef<'a> {
     ///
     /// A column that both types have must be stored in a way that `S` reads, an integer of fewer bits or the name of a variant as
     /// text, and have the same former names. A `ttl` of `S` must be that of the table's row type. Where a scan reads a part of the columns, by [`Table::select`] or [`Table::rows_as`], `S` has some of these. Otherwise the
-    /// call fails, before it decodes the first row.
+    /// call fails, before it decodes the first row. An optional column that was [renamed without an `alias`](Table#renamed-columns) is absent.
     ///
     /// # Errors
     /// If the stored columns cannot be read as `S`; [`Scan::visit`] says what happens to such a row. If the scan reads

@@ -315,10 +315,12 @@ impl Handle {
         Ok(())
     }
 
-    /// The check before the table itself is changed: that it is the one that was meant, and not stamped with other layouts of its keys alone.
+    /// The check before the table itself is changed: that it is the one that was meant, neither the registry nor stamped with other layouts
+    /// of its keys alone.
     ///
     /// If the schema of the table cannot be read, it passes, unless the settings require the check.
     pub(super) async fn check_meant(&self) -> Result<(), Error> {
+        check_reserved(&self.name, [].into_iter())?;
         let Check::At(_) = self.check else { return Ok(()) };
         let fresh = Freshness { after: Instant::now(), insists: false };
         let Some((_, info)) = self.client.info_since(self.name.table(), Some(fresh)).await? else {

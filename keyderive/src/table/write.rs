@@ -1012,7 +1012,8 @@ fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
 /// Await it to send it, in one request that applies the changes in their order. Without a change nothing is written.
 ///
 /// The changes apply together, and later reads return the new value of each changed column; other columns stay. Of
-/// concurrent updates of one column, the one that the server applies last wins.
+/// concurrent updates of one column, the one that the server applies last wins. The change of a column that was
+/// [renamed without an `alias`](Table#renamed-columns) leaves what is stored under the former name.
 ///
 /// # Errors
 /// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails. After an
@@ -1419,7 +1420,8 @@ pub struct Modify<K, R, S = Direct> {
 }
 
 impl<K: TableKey, R, S: Reads> Modify<K, R, S> {
-    /// Adds to a counter, or to 0 if the column is absent. A sum that overflows wraps around.
+    /// Adds to a counter, or to 0 if the column is absent, as one that was [renamed](Table#renamed-columns) is. A sum that overflows wraps
+    /// around.
     pub fn increment<C: ColumnRef<R>>(self, column: C, amount: i64) -> Self
     where
         C::Type: Countable,

@@ -166,7 +166,10 @@ async fn begin(
     let Mapping { old, new, .. } = mapping;
     old.ensure_fits(Written::Nothing).await?;
     match writes {
-        true => new.ensure_fits(Written::Rows).await?,
+        true => {
+            new.check_reads_copied(old).await?;
+            new.ensure_fits(Written::Rows).await?;
+        }
         false => new.ensure_fits(Written::Nothing).await?,
     }
     let old_info = old.client.table_info(&old.name).await?;
