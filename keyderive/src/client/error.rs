@@ -121,6 +121,7 @@ pub enum ErrorKind {
 impl Error {
     /// The kind of this failure.
     #[must_use]
+    #[deny(clippy::wildcard_enum_match_arm)]
     pub fn kind(&self) -> ErrorKind {
         match self.cause() {
             Repr::Input { error, .. } => error.kind(),
@@ -134,11 +135,24 @@ impl Error {
             Repr::InUse { .. } => ErrorKind::FileInUse,
             Repr::Closed { .. } => ErrorKind::ClientClosed,
             Repr::Protocol(_) => ErrorKind::ProtocolViolation,
-            _ if self.is_overloaded() && !self.is_unavailable() => ErrorKind::Overloaded,
-            _ if self.has_no_token() => ErrorKind::MissingCredentials,
+            Repr::Credentials { .. } => ErrorKind::MissingCredentials,
+            Repr::Rpc(_) if self.is_overloaded() && !self.is_unavailable() => ErrorKind::Overloaded,
+            Repr::Rpc(_) if self.has_no_token() => ErrorKind::MissingCredentials,
             Repr::Rekeying { cause: Some(error), .. } => error.kind(),
-            Repr::NotPrefixes { .. } => ErrorKind::InvalidArgument,
-            _ => self.code().map_or(ErrorKind::Server, kind_of_code),
+            Repr::Rpc(_)
+            | Repr::Unreachable { .. }
+            | Repr::Damaged { .. }
+            | Repr::RuntimeEnded { .. }
+            | Repr::Limit { .. }
+            | Repr::Filter { .. }
+            | Repr::NotPrefixes { .. }
+            | Repr::Parameter { .. }
+            | Repr::Sql { .. }
+            | Repr::Definition { .. }
+            | Repr::Rekeying { cause: None, .. }
+            | Repr::Entry { .. }
+            | Repr::Scan { .. }
+            | Repr::Query { .. } => self.code().map_or(ErrorKind::Server, kind_of_code),
         }
     }
 
@@ -241,13 +255,36 @@ impl Error {
     /// False for reads, and for failures before sending. [Errors](crate::guide::errors#unknown-outcomes) lists what to do for
     /// each call.
     #[must_use]
+    #[deny(clippy::wildcard_enum_match_arm)]
     pub fn is_outcome_unknown(&self) -> bool {
         match self.cause() {
             Repr::Rpc(Rpc { tries, .. }) => tries.unknown_outcome.is_some(),
             Repr::Protocol(Protocol { is_write, .. }) => *is_write,
-            Repr::RuntimeEnded { .. }
-            | Repr::Rekeying { end: RekeyingEnd::Late | RekeyingEnd::Unanswered, .. } => true,
-            _ => false,
+            Repr::RuntimeEnded { .. } => true,
+            Repr::Rekeying { end, .. } => matches!(end, RekeyingEnd::Late | RekeyingEnd::Unanswered),
+            Repr::Configuration { .. }
+            | Repr::Unreachable { .. }
+            | Repr::InUse { .. }
+            | Repr::Damaged { .. }
+            | Repr::Credentials { .. }
+            | Repr::Closed { .. }
+            | Repr::Limit { .. }
+            | Repr::Key { .. }
+            | Repr::Plan { .. }
+            | Repr::Filter { .. }
+            | Repr::Foreign { .. }
+            | Repr::NewKey { .. }
+            | Repr::Row { .. }
+            | Repr::Entry { .. }
+            | Repr::Input { .. }
+            | Repr::NotPrefixes { .. }
+            | Repr::Scan { .. }
+            | Repr::Query { .. }
+            | Repr::Parameter { .. }
+            | Repr::Column { .. }
+            | Repr::Sql { .. }
+            | Repr::Definition { .. }
+            | Repr::Mismatch { .. } => false,
         }
     }
 
@@ -302,6 +339,7 @@ impl Error {
     /// [the outcome is unknown](Self::is_outcome_unknown). A `put` or a `delete` whose outcome is unknown is applied for sure
     /// once the same call succeeds.
     #[must_use]
+    #[deny(clippy::wildcard_enum_match_arm)]
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
             Repr::Rpc(Rpc { failure, tries, .. }) => {
@@ -312,7 +350,29 @@ impl Error {
             Repr::Rekeying { end, cause, .. } => {
                 *end != RekeyingEnd::Late && cause.as_ref().is_none_or(Self::is_retryable)
             }
-            _ => false,
+            Repr::Configuration { .. }
+            | Repr::Unreachable { .. }
+            | Repr::InUse { .. }
+            | Repr::Damaged { .. }
+            | Repr::Closed { .. }
+            | Repr::Limit { .. }
+            | Repr::Key { .. }
+            | Repr::Plan { .. }
+            | Repr::Filter { .. }
+            | Repr::Foreign { .. }
+            | Repr::NewKey { .. }
+            | Repr::Row { .. }
+            | Repr::Entry { .. }
+            | Repr::Input { .. }
+            | Repr::NotPrefixes { .. }
+            | Repr::Scan { .. }
+            | Repr::Query { .. }
+            | Repr::Parameter { .. }
+            | Repr::Column { .. }
+            | Repr::Sql { .. }
+            | Repr::Definition { .. }
+            | Repr::Mismatch { .. }
+            | Repr::Protocol(_) => false,
         }
     }
 
@@ -338,6 +398,7 @@ impl Error {
         tries.ended.filter(|limit| matches!(limit, RetryLimit::Time(_) | RetryLimit::Deadline))
     }
 
+    #[deny(clippy::wildcard_enum_match_arm)]
     pub(super) fn code(&self) -> Option<Code> {
         if self.time_limit().is_some() {
             return Some(Code::DeadlineExceeded);
@@ -361,7 +422,19 @@ impl Error {
             | Repr::Parameter { .. }
             | Repr::Sql { .. } => Some(Code::InvalidArgument),
             Repr::Credentials { .. } => Some(Code::Unauthenticated),
-            _ => None,
+            Repr::Configuration { .. }
+            | Repr::InUse { .. }
+            | Repr::Key { .. }
+            | Repr::Plan { .. }
+            | Repr::Foreign { .. }
+            | Repr::NewKey { .. }
+            | Repr::Row { .. }
+            | Repr::Entry { .. }
+            | Repr::Input { .. }
+            | Repr::Scan { .. }
+            | Repr::Query { .. }
+            | Repr::Column { .. }
+            | Repr::Mismatch { .. } => None,
         }
     }
 
