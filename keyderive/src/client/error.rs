@@ -14,7 +14,6 @@ use super::Target;
 use super::credentials::CredentialsError;
 use super::failure::{Failure, shortened};
 use super::operation::{Idempotency, Operation};
-use super::registry::REGISTRY;
 use crate::key::{DecodeError, EncodeError, SqlError};
 use crate::plan::PlanError;
 use crate::query::ColumnError;
@@ -781,15 +780,6 @@ impl Error {
             );
         }
         self
-    }
-
-    /// Adds why a call on this table failed with a request on the registry.
-    pub(crate) fn with_registry_hint(self, table: &str) -> Self {
-        self.with_hint(&format!(
-            "nothing was written to the table `{table}`, since the settings require that its row types are read from the registry \
-             first (`require_layout_check`): call again, and if that fails too, see that the program can read and write the table \
-             `{REGISTRY}`"
-        ))
     }
 
     /// Adds what a table that is not as it must be means for what the call wrote before.

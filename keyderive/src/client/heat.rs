@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 #[cfg(not(feature = "heat"))]
 use self::unrecorded::{Access, SampledRecorder, Sampler};
-use super::write::Entries;
+use super::operation::SampledRow;
 use super::{Clock, ReadRows};
 #[cfg(feature = "heat")]
 use crate::heat::{Access, SampledRecorder, Sampler};
@@ -20,20 +20,6 @@ use crate::row::RawRow;
 /// Records a sample of what a client does, if it has a recorder.
 #[derive(Clone, Default)]
 pub(super) struct Heat(Option<Arc<SampledRecorder>>);
-
-/// The row that an operation is about, if it was drawn.
-#[derive(Clone, Default)]
-pub(super) struct AskedRow(Option<Box<Drawn>>);
-
-/// What was drawn of a request.
-#[derive(Clone)]
-struct Drawn {
-    key: Bytes,
-    /// The bytes that are written.
-    bytes: usize,
-    /// For how many it stands.
-    weight: u32,
-}
 
 /// Where an attempt goes.
 #[derive(Clone, Copy)]
@@ -50,7 +36,7 @@ pub(super) struct AttemptHeat<'a>(Option<Box<Asked<'a>>>);
 struct Asked<'a> {
     recorder: &'a SampledRecorder,
     to: Sending<'a>,
-    drawn: Vec<Drawn>,
+    drawn: Vec<SampledRow>,
 }
 
 /// Records the bytes of the rows of a stream.
@@ -67,15 +53,15 @@ impl Heat {
         self.0.as_ref().map(|recorder| recorder.snapshot())
     }
 
-    /// Sets the gauges of the busiest ranges, in the last whole slot before a time.
+    /// For each table, the shares of the busiest ranges of reads and of writes, in the last whole slot before a time.
     #[cfg(all(feature = "heat", feature = "metrics"))]
-    pub(super) fn emit(&self, before: std::time::SystemTime) {
-        let Some(recorder) = &self.0 else { return };
+    pub(super) fn busiest_shares(
+        &self,
+        before: std::time::SystemTime,
+    ) -> impl Iterator<Item = (String, [Option<f64>; 2])> {
         let since_epoch = before.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let before = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
-        for (table, shares) in recorder.busiest_shares(before) {
-            super::observe::busiest(&table, shares);
-        }
+        self.0.iter().flat_map(move |recorder| recorder.busiest_shares(before))
     }
 
     /// Says where the buckets of a table begin, so that the grids of all processes have these boundaries.
@@ -87,45 +73,38 @@ impl Heat {
 
     /// An operation about one row, to which so many bytes are written.
     #[inline]
-    pub(super) fn asked(&self, key: &Bytes, bytes: usize) -> AskedRow {
+    pub(super) fn asked(&self, key: &Bytes, bytes: usize) -> Option<Box<SampledRow>> {
         let weight = self.0.as_ref().and_then(|recorder| recorder.draw());
-        AskedRow(weight.map(|weight| Box::new(Drawn { key: key.clone(), bytes, weight })))
+        weight.map(|weight| Box::new(SampledRow { key: key.clone(), bytes, weight }))
     }
 
     /// An attempt about one row.
     #[inline]
-    pub(super) fn row<'a>(&'a self, AskedRow(asked): &AskedRow, to: Sending<'a>) -> AttemptHeat<'a> {
+    pub(super) fn row<'a>(&'a self, asked: Option<&SampledRow>, to: Sending<'a>) -> AttemptHeat<'a> {
         match (&self.0, asked) {
-            (Some(recorder), Some(drawn)) => AttemptHeat::new(recorder, to, vec![(**drawn).clone()]),
+            (Some(recorder), Some(drawn)) => AttemptHeat::new(recorder, to, vec![drawn.clone()]),
             _ => AttemptHeat(None),
         }
     }
 
     /// An attempt to read rows: each key, and each range at its first key.
     pub(super) fn read<'a>(&'a self, request: &ReadRows, to: Sending<'a>) -> AttemptHeat<'a> {
-        let Some(recorder) = &self.0 else { return AttemptHeat(None) };
-        let mut sampler = recorder.sampler();
         let keys = request.keys.iter().filter(|key| !key.is_empty()).map(|key| &key[..]);
         let ranges = request.ranges.iter().filter(|range| !range.is_empty()).map(KeyRange::start);
-        let drawn = keys.chain(ranges).filter_map(|key| {
-            let weight = sampler.draw(recorder)?;
-            Some(Drawn { key: Bytes::copy_from_slice(key), bytes: 0, weight })
-        });
-        AttemptHeat::new(recorder, to, drawn.collect())
+        self.attempt(keys.chain(ranges).map(|key| (key, 0)), to)
     }
 
-    /// An attempt to write entries.
-    pub(super) fn write<'a>(
+    /// An attempt about several rows: the key of each, and how many bytes it writes there.
+    pub(super) fn attempt<'a, 'k>(
         &'a self,
-        entries: &Entries,
-        indexes: impl Iterator<Item = usize>,
+        rows: impl Iterator<Item = (&'k [u8], usize)>,
         to: Sending<'a>,
     ) -> AttemptHeat<'a> {
         let Some(recorder) = &self.0 else { return AttemptHeat(None) };
         let mut sampler = recorder.sampler();
-        let drawn = indexes.filter_map(|index| {
+        let drawn = rows.filter_map(|(key, bytes)| {
             let weight = sampler.draw(recorder)?;
-            Some(Drawn { key: entries.key(index), bytes: entries.entry(index).len(), weight })
+            Some(SampledRow { key: Bytes::copy_from_slice(key), bytes, weight })
         });
         AttemptHeat::new(recorder, to, drawn.collect())
     }
@@ -147,7 +126,7 @@ impl Heat {
 }
 
 impl<'a> AttemptHeat<'a> {
-    fn new(recorder: &'a SampledRecorder, to: Sending<'a>, drawn: Vec<Drawn>) -> Self {
+    fn new(recorder: &'a SampledRecorder, to: Sending<'a>, drawn: Vec<SampledRow>) -> Self {
         let is_any = !drawn.is_empty();
         Self(is_any.then(|| Box::new(Asked { recorder, to, drawn })))
     }
@@ -170,7 +149,7 @@ impl Asked<'_> {
             return;
         }
         let (access, time) = (if is_write { Access::Write } else { Access::Read }, millis(clock));
-        for Drawn { key, bytes, weight } in &self.drawn {
+        for SampledRow { key, bytes, weight } in &self.drawn {
             self.recorder.record(table, key, Some(access), *bytes, (*weight, time));
         }
     }

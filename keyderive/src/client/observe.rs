@@ -353,12 +353,14 @@ mod emit {
         gauge!(REKEYING, "table" => shared(table)).set(change.map_or(-1.0, |change| change as f64));
     }
 
-    /// The shares of reads and of writes.
+    /// The shares of reads and of writes of each table.
     #[cfg(feature = "heat")]
-    pub(in super::super) fn busiest(table: &str, shares: [Option<f64>; 2]) {
-        for (access, share) in ["read", "write"].into_iter().zip(shares) {
-            let table = table.to_owned();
-            gauge!(BUSIEST_SHARE, "table" => table, "access" => access).set(share.unwrap_or(0.0));
+    pub(in super::super) fn busiest(shares: impl Iterator<Item = (String, [Option<f64>; 2])>) {
+        for (table, shares) in shares {
+            for (access, share) in ["read", "write"].into_iter().zip(shares) {
+                let table = table.clone();
+                gauge!(BUSIEST_SHARE, "table" => table, "access" => access).set(share.unwrap_or(0.0));
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
+use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use keyderive_proto::data::FeatureFlags;
@@ -14,7 +15,6 @@ use keyderive_proto::{FEATURES_HEADER, Rpc};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use prost::Message as _;
 
-use super::heat::AskedRow;
 use super::settings::CallSettings;
 use super::{Client, Error, ScanCounters, Target, grpc};
 
@@ -110,7 +110,17 @@ pub(crate) struct Operation {
     /// The counters of its scan.
     scan: Option<Arc<ScanCounters>>,
     /// Its row, if it has one and is recorded.
-    asked: AskedRow,
+    asked: Option<Box<SampledRow>>,
+}
+
+/// The row that an operation is about, in the sample that the client records of its requests.
+#[derive(Clone)]
+pub(super) struct SampledRow {
+    pub(super) key: Bytes,
+    /// The bytes that are written.
+    pub(super) bytes: usize,
+    /// How many rows it stands for.
+    pub(super) weight: u32,
 }
 
 /// Whether an operation may be retried after it may have reached the server.
@@ -136,7 +146,7 @@ impl Operation {
             idempotency,
             high_fan_out: false,
             scan: None,
-            asked: AskedRow::default(),
+            asked: None,
         }
     }
 
@@ -247,13 +257,13 @@ impl Operation {
     }
 
     /// As an operation about a row, to which it writes so many bytes.
-    pub(super) fn asking(self, asked: AskedRow) -> Self {
+    pub(super) fn asking(self, asked: Option<Box<SampledRow>>) -> Self {
         Self { asked, ..self }
     }
 
     /// Its row, if it has one and is recorded.
-    pub(super) fn asked(&self) -> &AskedRow {
-        &self.asked
+    pub(super) fn asked(&self) -> Option<&SampledRow> {
+        self.asked.as_deref()
     }
 
     /// The counters of its scan, if it is a request of one.

@@ -232,6 +232,17 @@ fn column(name: &str) -> RowFilter {
     RowFilter::exact_column(REGISTRY_FAMILY, name)
 }
 
+impl Error {
+    /// Adds why a call on this table failed with a request on the registry.
+    pub(crate) fn with_registry_hint(self, table: &str) -> Self {
+        self.with_hint(&format!(
+            "nothing was written to the table `{table}`, since the settings require that its row types are read from the registry \
+             first (`require_layout_check`): call again, and if that fails too, see that the program can read and write the table \
+             `{REGISTRY}`"
+        ))
+    }
+}
+
 impl Client {
     pub(crate) fn registry(&self) -> Route {
         self.route(REGISTRY)

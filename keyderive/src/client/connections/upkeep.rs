@@ -99,7 +99,7 @@ impl Upkeep {
             if sample <= now {
                 observe::stats(&client.inner.instance, client.stats());
                 #[cfg(all(feature = "heat", feature = "metrics"))]
-                client.inner.heat.emit(client.now());
+                observe::busiest(client.inner.heat.busiest_shares(client.now()));
                 sample = now + SAMPLE_INTERVAL;
             }
             if grows {

@@ -753,7 +753,7 @@ mod counted {
             let set = vec![Mutation::set("f", "q", 0, "v")];
             client.mutate_row(&client.route("t"), "k".into(), set).await.unwrap();
         }
-        client.inner.heat.emit(client.now() + day);
+        observe::busiest(client.inner.heat.busiest_shares(client.now() + day));
         let counts = counts.0.lock().unwrap();
         let share = |access| counts.get(&format!("keyderive.heat.busiest_share table=t access={access}"));
         assert_eq!((share("write"), share("read")), (Some(&1), Some(&0)), "{counts:#?}");

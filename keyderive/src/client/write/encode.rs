@@ -669,7 +669,11 @@ impl Entries {
 
     /// The row key of an entry.
     pub(crate) fn key(&self, index: usize) -> Bytes {
-        Bytes::copy_from_slice(split(self.entry(index)).0)
+        Bytes::copy_from_slice(self.key_bytes(index))
+    }
+
+    pub(super) fn key_bytes(&self, index: usize) -> &[u8] {
+        split(self.entry(index)).0
     }
 
     /// The row key and the mutations of an entry.
@@ -680,7 +684,7 @@ impl Entries {
 
     /// The row keys of all entries, in their order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).map(|index| split(self.entry(index)).0)
+        (0..self.len()).map(|index| self.key_bytes(index))
     }
 
     /// An entry, as a field of the request.

@@ -161,8 +161,10 @@ impl Client {
             true => entries.bytes().clone(),
             false => entries.select(pending.iter().map(|pending| pending.index)),
         };
-        let indexes = pending.iter().map(|pending| pending.index);
-        let _heat = self.inner.heat.write(entries, indexes, attempts.sending(attempt));
+        let rows = pending
+            .iter()
+            .map(|&Pending { index, .. }| (entries.key_bytes(index), entries.entry(index).len()));
+        let _heat = self.inner.heat.attempt(rows, attempts.sending(attempt));
         let request = Request::with_tail(&head, body);
         let headers = attempts.watch.entered(pin!(attempts.headers(attempt))).await?;
         let answer = attempt.within(async {
