@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::{count, hex};
 use super::look_ahead::LoadBatch;
+use super::numbers::{count, hex};
 use crate::client::token::{REMEMBERED_FOR, RETRIED_FOR, Token};
 use crate::client::{Clock, Error};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::additions::StoredAdditions;
 use super::keys::Mapping;
+use super::numbers::{count, hex_id};
 use super::tracker::Done;
 use crate::client::Error;
 use crate::plan::KeyRange;
@@ -152,60 +152,6 @@ struct TableIdentity {
     #[serde(with = "hex_id")]
     table_id: Option<u64>,
     fingerprint: String,
-}
-
-/// More rows than any table has. Sums of such numbers, and their products with numbers of tables, fit in 64 bits.
-const MOST_ROWS: u64 = 1 << 48;
-
-/// A number of rows.
-pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    match u64::deserialize(deserializer)? {
-        rows if rows <= MOST_ROWS => Ok(rows),
-        rows => Err(D::Error::custom(format!(
-            "the checkpoint is damaged: it counts {rows} rows, and no table has more than {MOST_ROWS}"
-        ))),
-    }
-}
-
-/// A number in hexadecimal, since some JSON readers take numbers as floats.
-pub(super) mod hex {
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    pub(in crate::table::transfer) fn serialize<S: Serializer>(
-        number: &u64,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{number:016x}"))
-    }
-
-    pub(in crate::table::transfer) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<u64, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        u64::from_str_radix(&text, 16).map_err(|_| {
-            D::Error::custom(format!("the checkpoint is damaged: `{text}` is not the number of a load"))
-        })
-    }
-}
-
-/// The number of a table in hexadecimal, since some JSON readers take numbers as floats.
-mod hex_id {
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(id: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-        id.map(|id| format!("{id:016x}")).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-        let read_id = |id: String| {
-            u64::from_str_radix(&id, 16).map_err(|_| {
-                D::Error::custom(format!("the checkpoint is damaged: `{id}` is not the number of a table"))
-            })
-        };
-        Option::<String>::deserialize(deserializer)?.map(read_id).transpose()
-    }
 }
 
 impl TableIdentity {
@@ -426,6 +372,7 @@ impl Checkpoint {
 
 #[cfg(test)]
 mod tests {
+    use super::super::numbers::MOST_ROWS;
     use super::*;
 
     const STORED: &str = r#"{"format":1,"items":100,"failed":[3,7],"table":"projects/p/instances/i/tables/t","table_id":"00000000000000ff","fingerprint":"6c1705375cfbd9b0"}"#;

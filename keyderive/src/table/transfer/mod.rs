@@ -13,6 +13,7 @@ mod engine;
 mod equality;
 mod keys;
 mod look_ahead;
+mod numbers;
 mod progress;
 mod report;
 mod sink;
