@@ -72,6 +72,7 @@ mod summary;
 mod tablets;
 #[cfg(test)]
 mod tests;
+mod text;
 mod workload;
 
 pub use self::advice::Variant;

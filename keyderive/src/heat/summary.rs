@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::grid::{Grid, Measure};
 use super::recorder::TableHeat;
-use super::report::{TopValue, percent, shown_time, shown_window};
+use super::report::TopValue;
+use super::text::{percent, shown_time, shown_window};
 use crate::dynamic::KeyLayout;
 use crate::key::UnquotedKey;
 

@@ -9,8 +9,8 @@ mod svg;
 mod terminal;
 
 use super::grid::{Grid, Measure};
-use super::report::{percent, shown_time, shown_window};
 use super::tablets::TabletModel;
+use super::text::{percent, shown_time, shown_window};
 use crate::dynamic::{KeyLayout, Value};
 use crate::key::{Field, Readable, UnquotedKey};
 
