@@ -8,8 +8,9 @@ use futures_util::stream::iter;
 use super::Handle;
 use super::create::CreateTable;
 use super::declare::AT_A_TIME;
+use super::expected::Expected;
 use super::stamp::{self, StampStatus};
-use super::verify::{self, Expected, Faults};
+use super::verify::{self, Faults};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 use crate::key::{Fingerprint, KeyType};
 use crate::layouts::Layouts;
@@ -181,7 +182,7 @@ impl Comparison {
             }
             info => info?,
         };
-        let expected = table.expected_of_types();
+        let expected = table.expected();
         let is_there = |family: &&Family| info.family(family.name()).is_some();
         // What a change of the families does not mend.
         let fixed = Expected {
@@ -196,7 +197,7 @@ impl Comparison {
             Ok((_, statuses)) => statuses,
             // With all others.
             Err(fixed) => {
-                let all = verify::compare(table.keys(), table.client(), &info, &expected).await;
+                let all = verify::compare(table.keys(), table.client(), &info, expected).await;
                 return Err(all.err().unwrap_or(fixed));
             }
         };
@@ -354,10 +355,10 @@ impl CreateTable<()> {
     fn creation(&self) -> TableChange {
         let stamps = self.keys().iter().map(|key| (key.schema().key_type(), key.schema().fingerprint()));
         TableChange::Create {
-            families: self.expected_of_types().families,
+            families: self.expected().families.clone(),
             stamps: stamps.collect(),
             parts: self.initial_splits().len() + 1,
-            row_key_schema: self.schema(),
+            row_key_schema: self.expected().schema.clone(),
         }
     }
 

@@ -7,18 +7,16 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 
-use super::declared::{declared_key, register_key};
+use super::expected::Expected;
+use super::reserved::check_reserved;
 use super::stamp::{self, StampStatus};
-use super::verify::{self, Expected, Faults, Verify};
+use super::verify::{self, Faults, Verify};
 use super::{Handle, Table};
 use crate::client::{
     Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
-    TableSchema,
 };
-use crate::dynamic::{LayoutError, TableLayout};
 use crate::key::{KeyType, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{ColumnKind, DEFAULT_VERSIONS, DeclaredGc, FamilyRule, RowSchema};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Declares the table, to create it or to verify it.
@@ -221,149 +219,6 @@ impl<K: TableKey, R> Table<K, R> {
     }
 }
 
-impl Handle {
-    /// The families that the row type has, with their rules.
-    pub(super) fn families(&self) -> Vec<Family> {
-        self.family_names().map(|name| self.family_of(name)).collect()
-    }
-
-    fn family_of(&self, name: &str) -> Family {
-        self.schema_of(name, |family| family_of(self.visible.schema(), name, family))
-    }
-
-    /// Asks the schema about a family, which has no name there if the row type is a map.
-    fn schema_of<T>(&self, family: &str, ask: impl FnOnce(&str) -> T) -> T {
-        ask(if self.visible.schema().own_family().is_none() { "" } else { family })
-    }
-
-    fn has_versions(&self, family: &str) -> bool {
-        self.schema_of(family, |family| self.visible.schema().has_versions(Some(family)))
-    }
-
-    /// The families of which the row type reads every version.
-    pub(super) fn versioned_families(&self) -> Vec<String> {
-        self.family_names().filter(|name| self.has_versions(name)).map(str::to_owned).collect()
-    }
-
-    /// The families with aggregates without windows, whose cells are at time 0.
-    pub(super) fn aggregates_at_zero(&self) -> Vec<String> {
-        let families = self.family_names().filter(|name| {
-            let aggregate = self.schema_of(name, |family| self.visible.schema().aggregate(family));
-            aggregate.is_some_and(|kind| !kind.reads_versions())
-        });
-        families.map(str::to_owned).collect()
-    }
-
-    /// The families whose rules the row type declares.
-    pub(super) fn ruled_families(&self) -> Vec<String> {
-        self.family_names()
-            .filter(|name| self.visible.schema().rule(name).is_some())
-            .map(str::to_owned)
-            .collect()
-    }
-
-    /// The names of the row type's families.
-    pub(super) fn family_names(&self) -> impl Iterator<Item = &str> {
-        let of_map = self.visible.schema().own_family().is_none().then_some(self.visible.family());
-        // A dynamic table without a row type has none.
-        let of_map = of_map.filter(|name| !name.is_empty());
-        let of_type =
-            self.visible.schema().families().filter(|name| !name.is_empty()).map(|name| -> &str { name });
-        of_map.into_iter().chain(of_type)
-    }
-}
-
-/// Layouts without types.
-impl TableLayout {
-    /// The column families of its rows, with the rules that [`Table::create`] gives them.
-    ///
-    /// ```
-    /// use keyderive::layouts::Layouts;
-    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(keyderive::Row)] struct User { name: String }
-    ///
-    /// let users = Layouts::new().table::<UserKey, User>("users").table_layout("users")?;
-    /// assert_eq!(users.families()?[0].to_string(), "`cf` of bytes, garbage collected: all but the newest version");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If two row types disagree about a family: one holds aggregates of a kind there, or both declare a rule, and not the same.
-    pub fn families(&self) -> Result<Vec<Family>, LayoutError> {
-        let mut families: Vec<(Family, bool)> = Vec::new();
-        for schema in self.row_types() {
-            for name in schema.families() {
-                let (new, is_ruled) = (family_of(schema, name, name), schema.rule(name).is_some());
-                let Some(known) = families.iter_mut().find(|(known, _)| known.name() == name) else {
-                    families.push((new, is_ruled));
-                    continue;
-                };
-                if known.0.cells() != new.cells() || is_ruled && known.1 && known.0 != new {
-                    let table = self.name();
-                    return Err(LayoutError::new(vec![format!(
-                        "the row types of table `{table}` disagree about a column family: {} and {new}",
-                        known.0
-                    )]));
-                }
-                // Of two rules that nobody declares, the one that keeps every version loses nothing.
-                if is_ruled || !known.1 && new.gc_rule().is_same(&GcRule::never()) {
-                    *known = (new, is_ruled);
-                }
-            }
-        }
-        Ok(families.into_iter().map(|(family, _)| family).collect())
-    }
-}
-
-/// A family of a row type, which the schema may know by another name.
-fn family_of(schema: &RowSchema, name: &str, in_schema: &str) -> Family {
-    let aggregate = schema.aggregate(in_schema);
-    let keeps_all = aggregate.is_some() || schema.has_versions(Some(in_schema));
-    let rule = match schema.rule(name) {
-        Some(rule) => declared_rule(rule, keeps_all),
-        None => default_rule(keeps_all),
-    };
-    match aggregate.map(aggregate_of) {
-        Some(aggregate) => Family::aggregate(name, aggregate, rule),
-        None => Family::new(name, rule),
-    }
-}
-
-/// The rule of a family whose row type declares none.
-fn default_rule(keeps_all: bool) -> GcRule {
-    if keeps_all { GcRule::never() } else { GcRule::max_versions(DEFAULT_VERSIONS) }
-}
-
-/// The rule that the row type declares for a family.
-fn declared_rule(rule: &FamilyRule, keeps_all: bool) -> GcRule {
-    match rule.gc {
-        None => match rule.ttl {
-            // Older cells are not read, so that they need not be kept.
-            Some(ttl) if keeps_all => GcRule::max_age(ttl),
-            Some(ttl) => GcRule::union([GcRule::max_age(ttl), default_rule(false)]),
-            None => default_rule(keeps_all),
-        },
-        Some(DeclaredGc::Never) => GcRule::never(),
-        Some(DeclaredGc::Any { max_age, max_versions }) => {
-            let limits =
-                max_age.map(GcRule::max_age).into_iter().chain(max_versions.map(GcRule::max_versions));
-            let mut limits: Vec<_> = limits.collect();
-            if limits.len() == 1 { limits.remove(0) } else { GcRule::union(limits) }
-        }
-        Some(DeclaredGc::All { max_age, max_versions }) => {
-            GcRule::intersection([GcRule::max_age(max_age), GcRule::max_versions(max_versions)])
-        }
-    }
-}
-
-fn aggregate_of(kind: ColumnKind) -> Aggregate {
-    match kind {
-        ColumnKind::Min | ColumnKind::MinVersions => Aggregate::Min,
-        ColumnKind::Max | ColumnKind::MaxVersions => Aggregate::Max,
-        _ => Aggregate::Sum,
-    }
-}
-
 /// The declaration of a table, from [`Table::create`].
 ///
 /// Awaiting it creates the table. The request is retried only if the server cannot have carried it out, so the table may
@@ -380,17 +235,8 @@ fn aggregate_of(kind: ColumnKind) -> Aggregate {
 pub struct CreateTable<K> {
     client: Client,
     name: Route,
-    families: Vec<Family>,
-    /// The families with a declared rule rather than the default one.
-    declared_rules: Vec<String>,
-    /// The families whose columns are read in every version.
-    versioned: Vec<String>,
-    /// The families with aggregates without windows.
-    at_zero: Vec<String>,
+    expected: Expected,
     splits: Vec<Bytes>,
-    has_schema: bool,
-    /// As declared.
-    granularity: Option<Granularity>,
     /// The first error in the declaration.
     fault: Option<Error>,
     /// The key types that share the table.
@@ -410,8 +256,8 @@ impl<K: TableKey> CreateTable<K> {
     }
 
     fn with_family(mut self, family: Family) -> Self {
-        self.declared_rules.push(family.name().to_owned());
-        match self.families.iter_mut().find(|known| known.name() == family.name()) {
+        self.expected.declared_rules.push(family.name().to_owned());
+        match self.expected.families.iter_mut().find(|known| known.name() == family.name()) {
             // `family` gives a family of aggregates another rule.
             Some(known) => {
                 *known = match (known.aggregates(), family.aggregates()) {
@@ -421,7 +267,7 @@ impl<K: TableKey> CreateTable<K> {
                     _ => family,
                 };
             }
-            None => self.families.push(family),
+            None => self.expected.families.push(family),
         }
         self
     }
@@ -477,8 +323,9 @@ impl<K: TableKey> CreateTable<K> {
     /// Use it for a table that several key types share: SQL that names a column of the schema fails at the first row key that
     /// does not fit the schema. A row key schema cannot be changed later, only
     /// [removed](Table::remove_row_key_schema).
-    pub fn without_row_key_schema(self) -> Self {
-        Self { has_schema: false, ..self }
+    pub fn without_row_key_schema(mut self) -> Self {
+        self.expected.schema = None;
+        self
     }
 
     /// Sets the unit of the table's timestamps, which is fixed when the table is created. Default: milliseconds.
@@ -498,8 +345,9 @@ impl<K: TableKey> CreateTable<K> {
     /// ```
     ///
     /// An existing table is compared with a declared granularity, and accepted with either if none is declared.
-    pub fn granularity(self, granularity: Granularity) -> Self {
-        Self { granularity: Some(granularity), ..self }
+    pub fn granularity(mut self, granularity: Granularity) -> Self {
+        self.expected.granularity = Some(granularity);
+        self
     }
 
     /// Creates the table if it does not exist, and returns whether it was created.
@@ -552,14 +400,9 @@ impl<K: TableKey> CreateTable<K> {
     /// table that is not stamped with the key type, unless [`allow_unstamped`](Verify::allow_unstamped) accepts it;
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
-        let all = self.families.iter().map(|family| family.name().to_owned());
-        Verify {
-            client: self.client.clone(),
-            name: self.name.clone(),
-            expected: self.check().map(|()| self.expected(all.collect())),
-            allows_unstamped: false,
-            keys: self.keys.clone(),
-        }
+        let all = self.expected.families.iter().map(|family| family.name().to_owned());
+        let expected = Expected { declared_rules: all.collect(), ..self.expected.clone() };
+        Verify::new(&self.client, &self.name, &self.keys, self.check().map(|()| expected))
     }
 }
 
@@ -570,13 +413,8 @@ impl<K> CreateTable<K> {
         Self {
             client: table.client.clone(),
             name: table.name.clone(),
-            families: table.families(),
-            declared_rules: table.ruled_families(),
-            versioned: table.versioned_families(),
-            at_zero: table.aggregates_at_zero(),
+            expected: Expected::of(table),
             splits: Vec::new(),
-            has_schema: true,
-            granularity: None,
             fault: None,
             keys: vec![table.key],
             types: PhantomData,
@@ -590,15 +428,14 @@ impl<K> CreateTable<K> {
             created => return Ok(created.map(|()| true)?),
         }
         let mut info = self.client.table_info(&self.name).await?;
-        let expected = self.expected_of_types();
-        let (_, statuses) = verify::compare(&self.keys, &self.client, &info, &expected).await?;
+        let (_, statuses) = verify::compare(&self.keys, &self.client, &info, &self.expected).await?;
         for (key, status) in self.keys.iter().zip(statuses) {
             match status {
                 StampStatus::Stamped | StampStatus::Earlier { .. } => {}
                 StampStatus::OtherTags => info = stamp::add(*key, &self.client, &info).await?,
                 StampStatus::Unstamped => return Err(stamp::unstamped(*key, &info).into()),
             }
-            register_key(*key, &self.client, &info).await;
+            stamp::register_key(*key, &self.client, &info).await;
         }
         Ok(false)
     }
@@ -615,31 +452,26 @@ impl<K> CreateTable<K> {
         &self.keys
     }
 
-    /// What a table of these types has: rules that are not declared may differ.
-    pub(super) fn expected_of_types(&self) -> Expected {
-        self.expected(self.declared_rules.clone())
+    /// What a table of these types should be: rules that are not declared may differ.
+    pub(super) fn expected(&self) -> &Expected {
+        &self.expected
     }
 
     /// A comparison of the table with its types alone.
     pub(super) fn verify_types(&self) -> Verify {
-        Verify {
-            client: self.client.clone(),
-            name: self.name.clone(),
-            expected: Ok(self.expected_of_types()),
-            allows_unstamped: false,
-            keys: self.keys.clone(),
-        }
+        Verify::new(&self.client, &self.name, &self.keys, Ok(self.expected.clone()))
     }
 
     /// Adds what another key type or row type needs of the same table; returns what contradicts.
     pub(super) fn share(&mut self, other: Self) -> Vec<Error> {
-        let mut faults = Vec::new();
+        let Self { expected: other, keys, .. } = other;
+        let (own, mut faults) = (&mut self.expected, Vec::new());
         for new in other.families {
             let name = new.name();
             let is_in = |names: &[String]| names.iter().any(|known| known == name);
-            let (is_ruled, was_ruled) = (is_in(&other.declared_rules), is_in(&self.declared_rules));
-            let Some(known) = self.families.iter_mut().find(|known| known.name() == name) else {
-                self.families.push(new);
+            let (is_ruled, was_ruled) = (is_in(&other.declared_rules), is_in(&own.declared_rules));
+            let Some(known) = own.families.iter_mut().find(|known| known.name() == name) else {
+                own.families.push(new);
                 continue;
             };
             if known.cells() != new.cells() {
@@ -668,17 +500,19 @@ impl<K> CreateTable<K> {
             }
         }
         for (names, more) in [
-            (&mut self.declared_rules, other.declared_rules),
-            (&mut self.versioned, other.versioned),
-            (&mut self.at_zero, other.at_zero),
+            (&mut own.declared_rules, other.declared_rules),
+            (&mut own.versioned, other.versioned),
+            (&mut own.at_zero, other.at_zero),
         ] {
             names.extend(more);
             names.sort_unstable();
             names.dedup();
         }
-        for key in other.keys {
+        for key in keys {
             if !self.keys.iter().any(|known| known.schema() == key.schema()) {
                 self.keys.push(key);
+                // A table has one schema, which is of no use to several key types.
+                own.schema = None;
             }
         }
         faults
@@ -687,17 +521,6 @@ impl<K> CreateTable<K> {
     fn key_types(&self) -> String {
         let names: Vec<_> = self.keys.iter().map(|key| format!("`{}`", key.schema().key_type())).collect();
         names.join(" and ")
-    }
-
-    fn expected(&self, declared_rules: Vec<String>) -> Expected {
-        Expected {
-            families: self.families.clone(),
-            declared_rules,
-            versioned: self.versioned.clone(),
-            at_zero: self.at_zero.clone(),
-            schema: self.schema(),
-            granularity: self.granularity,
-        }
     }
 
     /// The keys at which all but the first tablet begin.
@@ -711,48 +534,42 @@ impl<K> CreateTable<K> {
 
     pub(super) async fn send(&self) -> Result<(), Error> {
         self.check()?;
-        let mut families = self.families.clone();
+        let mut families = self.expected.families.clone();
         let id = stamp::new_id();
         families.extend(self.keys.iter().map(|key| stamp::first(*key, &id)));
-        let (splits, row_key_schema) = (self.initial_splits(), self.schema());
-        let granularity = self.granularity.unwrap_or_default();
+        let (splits, row_key_schema) = (self.initial_splits(), self.expected.schema.clone());
+        let granularity = self.expected.granularity.unwrap_or_default();
         let new = NewTable { families, splits, row_key_schema, granularity };
         self.client.create_table(&self.name, new).await?;
-        let declared: Vec<_> = self.keys.iter().map(|key| declared_key(*key)).collect();
+        let declared: Vec<_> = self.keys.iter().map(|key| stamp::declared_key(*key)).collect();
         self.client.try_register(&self.name, &[id], &declared, true).await;
         Ok(())
-    }
-
-    /// The row key schema to create the table with.
-    pub(super) fn schema(&self) -> Option<TableSchema> {
-        let [key] = &*self.keys else { return None };
-        self.has_schema.then(|| key.schema().row_key_schema())?.ok().map(|schema| (&schema).into())
     }
 
     pub(super) fn check(&self) -> Result<(), Error> {
         if let Some(error) = &self.fault {
             return Err(error.clone());
         }
-        verify::check_reserved(&self.name, self.families.iter().map(Family::name))?;
+        let Expected { families, versioned, at_zero, schema, .. } = &self.expected;
+        check_reserved(&self.name, families.iter().map(Family::name))?;
         let lossy = |family: &&Family| {
-            family.gc_rule().keeps_one() && self.versioned.iter().any(|name| name == family.name())
+            family.gc_rule().keeps_one() && versioned.iter().any(|name| name == family.name())
         };
-        if let Some(family) = self.families.iter().find(lossy) {
+        if let Some(family) = families.iter().find(lossy) {
             return Err(Error::definition(
                 &self.name,
                 verify::loses_versions(family.name(), family.gc_rule()),
             ));
         }
         let loses = |family: &&Family| {
-            verify::loses_aggregates(family.gc_rule())
-                && self.at_zero.iter().any(|name| name == family.name())
+            verify::loses_aggregates(family.gc_rule()) && at_zero.iter().any(|name| name == family.name())
         };
-        if let Some(family) = self.families.iter().find(loses) {
+        if let Some(family) = families.iter().find(loses) {
             let text = verify::removes_aggregates(family.name(), family.gc_rule());
             return Err(Error::definition(&self.name, text));
         }
-        let Some(schema) = self.schema() else { return Ok(()) };
-        match schema.columns().find(|column| self.families.iter().any(|family| family.name() == *column)) {
+        let Some(schema) = schema else { return Ok(()) };
+        match schema.columns().find(|column| families.iter().any(|family| family.name() == *column)) {
             None => Ok(()),
             Some(column) => Err(Error::definition(
                 &self.name,
@@ -816,13 +633,8 @@ impl<K> Clone for CreateTable<K> {
         Self {
             client: self.client.clone(),
             name: self.name.clone(),
-            families: self.families.clone(),
-            declared_rules: self.declared_rules.clone(),
-            versioned: self.versioned.clone(),
-            at_zero: self.at_zero.clone(),
+            expected: self.expected.clone(),
             splits: self.splits.clone(),
-            has_schema: self.has_schema,
-            granularity: self.granularity,
             fault: self.fault.clone(),
             keys: self.keys.clone(),
             types: PhantomData,
@@ -834,7 +646,7 @@ impl<K> fmt::Debug for CreateTable<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CreateTable")
             .field("name", &self.name)
-            .field("families", &self.families)
+            .field("families", &self.expected.families)
             .field("splits", &self.splits)
             .finish_non_exhaustive()
     }

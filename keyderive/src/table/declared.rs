@@ -3,7 +3,6 @@
 
 use std::cmp::Ordering;
 use std::fmt::{Display, Write as _};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use futures_util::future::{join, try_join};
@@ -13,9 +12,7 @@ use tokio::time::timeout;
 
 use super::handle::{Check, Written};
 use super::{Handle, Reads, Table, Writes, stamp};
-use crate::client::{
-    CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Route, TableInfo, TableRecord,
-};
+use crate::client::{CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Route, TableRecord};
 use crate::dynamic::{KeyLayout, TableLayout};
 use crate::key::{Fnv, KeyType};
 use crate::row::{RowSchema, SchemaChange, SchemaChanges};
@@ -74,7 +71,7 @@ impl<K, R, S: Reads> Table<K, R, S> {
         table.check_fit()?;
         let record = table.client.read_table_record(&table.name).await?;
         let info = table.client.table_info(&table.name).await?;
-        let (tag, own) = (tag_of(table.key), table.declared_row(Written::Rows));
+        let (tag, own) = (stamp::tag_of(table.key), table.declared_row(Written::Rows));
         let record = record.filter(|record| record.is_of(&stamp::table_ids(&info))).unwrap_or_default();
         let mut layouts: Vec<_> = record.row_types(&tag).collect();
         layouts.sort_by_key(|layout| record.first_time(layout));
@@ -131,7 +128,7 @@ impl<K, R, S: Reads> Table<K, R, S> {
         S: Writes,
     {
         let table = &self.handle;
-        table.client.retire(&table.name, &tag_of(table.key), fingerprint).await
+        table.client.retire(&table.name, &stamp::tag_of(table.key), fingerprint).await
     }
 }
 
@@ -230,7 +227,7 @@ impl Handle {
         written: Written,
     ) -> Result<(), Error> {
         for (table, key) in tables {
-            let own = DeclaredLayout { tag: tag_of(*key), ..own.clone() };
+            let own = DeclaredLayout { tag: stamp::tag_of(*key), ..own.clone() };
             self.check_declared(table, own, json, written).await?;
         }
         Ok(())
@@ -423,21 +420,6 @@ fn unread_layout(table: &str, layout: &DeclaredLayout, fault: impl Display) -> E
     )
 }
 
-/// Registers the layout of a table's keys, unless the registry has it, as far as that can be done.
-pub(super) async fn register_key(key: KeyType, client: &Client, info: &TableInfo) {
-    if !client.settings().registry {
-        return;
-    }
-    let (ids, layout) = (stamp::table_ids(info), declared_key(key));
-    let record = client.table_record(&Arc::from(info.name())).await.ok().flatten();
-    let is_known = record.is_some_and(|record| {
-        record.is_of(&ids) && record.layouts.iter().any(|known| known.is_same(&layout.0))
-    });
-    if !is_known {
-        client.try_register(info.name(), &ids, &[layout], false).await;
-    }
-}
-
 /// Has the record of a table name the row types of another one, whose rows move there: as far as that can be done, unless the settings
 /// require the check of layouts.
 pub(super) async fn carry_row_types(
@@ -468,7 +450,7 @@ async fn try_carry_row_types(
     if !record.is_of(&stamp::table_ids(&client.table_info(old).await?)) {
         return Ok(());
     }
-    let (old_tag, tag) = (tag_of(old_key), tag_of(new_key));
+    let (old_tag, tag) = (stamp::tag_of(old_key), stamp::tag_of(new_key));
     let (mut carried, mut unread) = (Vec::new(), None);
     for layout in record.row_types_ever(&old_tag) {
         match client.layout(LayoutKind::Row, &layout.fingerprint).await? {
@@ -482,23 +464,6 @@ async fn try_carry_row_types(
         None => Ok(()),
         Some(layout) => Err(unread_layout(old, layout, NOT_THERE)),
     }
-}
-
-/// What a program declares of a table's keys, and the layout as JSON.
-pub(super) fn declared_key(key: KeyType) -> (DeclaredLayout, String) {
-    let schema = key.schema();
-    let layout = DeclaredLayout {
-        kind: LayoutKind::Key,
-        tag: tag_of(key),
-        fingerprint: schema.fingerprint().to_string(),
-        type_name: schema.key_type().to_owned(),
-        first_at: None,
-    };
-    (layout, schema.layout_json())
-}
-
-fn tag_of(key: KeyType) -> String {
-    key.schema().tag().unwrap_or_default().to_owned()
 }
 
 /// Why a program of a row type cannot share a table with those of another one, whose layout was saved: if both write rows, or one of them

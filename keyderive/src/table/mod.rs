@@ -8,6 +8,7 @@ mod declared;
 pub mod diff;
 mod dynamic;
 mod execution;
+mod expected;
 mod export;
 mod handle;
 
@@ -16,6 +17,7 @@ pub mod load;
 mod put_both;
 mod read;
 pub mod rekey;
+mod reserved;
 mod sample;
 mod scan;
 mod select;

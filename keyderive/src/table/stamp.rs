@@ -6,13 +6,14 @@
 
 mod difference;
 
+use std::sync::Arc;
+
 use difference::difference;
 
-use super::declared::register_key;
+use super::expected::{check_schema_of, schema_difference};
 use super::handle::Check;
-use super::verify::{check_schema_of, schema_difference};
 use super::{Handle, Table};
-use crate::client::{Client, Error, Family, FamilyChange, GcRule, LayoutKind, TableInfo};
+use crate::client::{Client, DeclaredLayout, Error, Family, FamilyChange, GcRule, LayoutKind, TableInfo};
 use crate::dynamic::TableLayout;
 use crate::key::{DecodeError, Fnv, KeyType, Schema, TableKey};
 use crate::row::{RawRow, RowFilter};
@@ -346,6 +347,39 @@ impl TableInfo {
     pub fn stamps(&self) -> Vec<String> {
         fingerprints(self)
     }
+}
+
+/// Registers the layout of a table's keys, unless the registry has it, as far as that can be done.
+pub(super) async fn register_key(key: KeyType, client: &Client, info: &TableInfo) {
+    if !client.settings().registry {
+        return;
+    }
+    let (ids, layout) = (table_ids(info), declared_key(key));
+    let record = client.table_record(&Arc::from(info.name())).await.ok().flatten();
+    let is_known = record.is_some_and(|record| {
+        record.is_of(&ids) && record.layouts.iter().any(|known| known.is_same(&layout.0))
+    });
+    if !is_known {
+        client.try_register(info.name(), &ids, &[layout], false).await;
+    }
+}
+
+/// What a program declares of a table's keys, and the layout as JSON.
+pub(super) fn declared_key(key: KeyType) -> (DeclaredLayout, String) {
+    let schema = key.schema();
+    let layout = DeclaredLayout {
+        kind: LayoutKind::Key,
+        tag: tag_of(key),
+        fingerprint: schema.fingerprint().to_string(),
+        type_name: schema.key_type().to_owned(),
+        first_at: None,
+    };
+    (layout, schema.layout_json())
+}
+
+/// The tag by which the registry has the declarations of a key type.
+pub(super) fn tag_of(key: KeyType) -> String {
+    key.schema().tag().unwrap_or_default().to_owned()
 }
 
 /// An id for a new table.

@@ -10,18 +10,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::create::CreateTable;
+use super::expected::{Expected, check_schema};
 use super::handle::Check;
+use super::reserved::check_reserved;
 use super::stamp::{self, StampStatus};
 use super::{Handle, OneTable, Reads, Table};
-use crate::client::{
-    Client, Error, Family, Freshness, GcRule, Granularity, REGISTRY, Route, TableInfo, TableSchema,
-};
+use crate::client::{Client, Error, Family, Freshness, GcRule, Granularity, Route, TableInfo};
 use crate::key::{KeyType, TableKey};
 use crate::row::now_micros;
-
-/// The family of the origins of rows while a table is re-keyed.
-pub(super) const ORIGINS: &str = "keyderive-origin";
 
 /// What confirms the key layout of a table that passed [`Table::verify`] or
 /// [`CreateTable::verify`](super::CreateTable::verify).
@@ -47,12 +43,12 @@ pub struct Verified {
 /// [`is_not_found`](Error::is_not_found) if there is no such table.
 #[must_use = "awaiting this compares the table"]
 pub struct Verify {
-    pub(super) client: Client,
-    pub(super) name: Route,
-    pub(super) expected: Result<Expected, Error>,
-    pub(super) allows_unstamped: bool,
+    client: Client,
+    name: Route,
+    expected: Result<Expected, Error>,
+    allows_unstamped: bool,
     /// The key types that share the table, of which each has a stamp.
-    pub(super) keys: Vec<KeyType>,
+    keys: Vec<KeyType>,
 }
 
 /// Why a table is not as declared: one fault or more.
@@ -87,23 +83,17 @@ impl From<Error> for Faults {
     }
 }
 
-/// What to compare a table with.
-#[derive(Debug)]
-pub(super) struct Expected {
-    /// The first is the table's own.
-    pub(super) families: Vec<Family>,
-    /// The families whose rules are compared.
-    pub(super) declared_rules: Vec<String>,
-    /// The families whose columns are read in every version.
-    pub(super) versioned: Vec<String>,
-    /// The families with aggregates without windows.
-    pub(super) at_zero: Vec<String>,
-    pub(super) schema: Option<TableSchema>,
-    /// As declared.
-    pub(super) granularity: Option<Granularity>,
-}
-
 impl Verify {
+    pub(super) fn new(
+        client: &Client,
+        name: &Route,
+        keys: &[KeyType],
+        expected: Result<Expected, Error>,
+    ) -> Self {
+        let (client, name, keys) = (client.clone(), name.clone(), keys.to_vec());
+        Self { client, name, expected, allows_unstamped: false, keys }
+    }
+
     /// Accepts a table that is not stamped with the key type, such as one that Terraform or another program created.
     ///
     /// ```
@@ -218,7 +208,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
     /// table that is not stamped with the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
-        CreateTable::<K>::of(&self.handle).verify_types()
+        let Handle { client, name, key, .. } = &self.handle;
+        Verify::new(client, name, &[*key], Ok(Expected::of(&self.handle)))
     }
 }
 
@@ -542,87 +533,4 @@ fn differs(
              with `modify_families` and `FamilyChange::gc_rule`"
         ),
     )
-}
-
-/// The first difference between the row key schemas of the table and of the key type, in words.
-pub(super) fn schema_difference(key: KeyType, info: &TableInfo) -> Option<String> {
-    let expected = TableSchema::from(&key.schema().row_key_schema().ok()?);
-    info.row_key_schema()?.difference(&expected)
-}
-
-/// Whether the table has a row key schema, which must be the expected one.
-fn check_schema(key: KeyType, info: &TableInfo, expected: Option<&TableSchema>) -> Result<bool, Error> {
-    let Some(found) = info.row_key_schema() else { return Ok(false) };
-    let key_type = key.schema().key_type();
-    let fault = match (expected, key.schema().row_key_schema()) {
-        (Some(expected), _) => match found.difference(expected) {
-            None => return Ok(true),
-            Some(difference) => format!(
-                "its row key schema is not that of `{key_type}`: {difference}; expected {expected}, found {found}; use the key \
-                 type that the table was created with, or take the schema away with `remove_row_key_schema`"
-            ),
-        },
-        (None, Err(reason)) => format!(
-            "it has a row key schema, and `{key_type}` has none, since {reason}; expected none, found {found}; \
-             `remove_row_key_schema` takes it away"
-        ),
-        (None, Ok(_)) => {
-            format!(
-                "it has a row key schema, and is declared without one; expected none, found {found}; \
-                 `remove_row_key_schema` takes it away"
-            )
-        }
-    };
-    Err(Error::mismatch(info.name(), fault))
-}
-
-/// Fails for a table whose row key schema is not that of the key type, so that `verify` would reject it with whatever stamp.
-pub(super) fn check_schema_of(key: KeyType, info: &TableInfo) -> Result<(), Error> {
-    let schema = key.schema().row_key_schema().ok().map(|schema| (&schema).into());
-    check_schema(key, info, schema.as_ref()).map(drop)
-}
-
-/// Fails for the registry, and for families with reserved names.
-pub(super) fn check_reserved<'a>(
-    table: &str,
-    mut families: impl Iterator<Item = &'a str>,
-) -> Result<(), Error> {
-    if table == REGISTRY {
-        let fault = "it is keyderive's own, in which programs find each other's layouts; give your table another name";
-        return Err(Error::definition(table, fault));
-    }
-    match families.find(|name| is_reserved(name)) {
-        None => Ok(()),
-        Some(name) => Err(Error::definition(
-            table,
-            format!(
-                "the column family `{name}` has a name that is reserved for keyderive itself, as are `keyderive`, \
-                 `keyderive-origin` and all that begin with `keyderive.`; give the field another name by \
-                 `#[row(name = \"…\")]`, or declare the family with another name"
-            ),
-        )),
-    }
-}
-
-/// Whether a family has a reserved name: no row has cells in it that are a caller's.
-pub(super) fn is_reserved(family: &str) -> bool {
-    family == "keyderive" || family == ORIGINS || stamp::is_stamp(family)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::client::ErrorKind;
-
-    #[test]
-    fn reserved_names_are_rejected() {
-        for name in ["keyderive", "keyderive-origin", "keyderive.", "keyderive.x"] {
-            let error = check_reserved("t", ["cf", name].into_iter()).unwrap_err();
-            assert!(error.kind() == ErrorKind::InvalidArgument && error.attempts() == 0, "{error}");
-            assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
-        }
-        let error = check_reserved("keyderive", ["cf"].into_iter()).unwrap_err();
-        assert!(error.to_string().contains("give your table another name"), "{error}");
-        assert!(check_reserved("t", ["cf", "keyderiv", "keyderive_x", "Keyderive"].into_iter()).is_ok());
-    }
 }

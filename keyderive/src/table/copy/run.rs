@@ -14,11 +14,11 @@ use crate::client::{Error, Family, Granularity, Mutations, TableInfo};
 use crate::key::ShownKey;
 use crate::table::Handle;
 use crate::table::handle::Written;
+use crate::table::reserved::is_reserved;
 use crate::table::transfer::{
     CellCopy, Checked, Engine, Every, Examined, Mapping, Paced, PartsLeft, Puts, Reporter, Sink, Store,
     TableRows, Target, Tracker, TransferError, Watched, compare, first_row,
 };
-use crate::table::verify::is_reserved;
 use crate::table::watch::WatchedTable;
 
 pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {

@@ -11,12 +11,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
 use super::examples::{self, Example};
-use super::pair::{ORIGINS, TablePair};
+use super::pair::TablePair;
 use super::stamps::PairStamps;
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema};
 use crate::key::ShownKey;
+use crate::table::declared;
+use crate::table::reserved::{ORIGINS, is_reserved};
 use crate::table::transfer::{Progress, Reporter, TableDiff, first_row};
-use crate::table::{declared, verify};
 
 /// How often progress is reported, at least.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -587,7 +588,7 @@ impl Migration {
             return self.stamps().begin_new().await;
         }
         let stamp = self.stamps().of_new().first();
-        let rows = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
+        let rows = old.families().iter().filter(|family| !is_reserved(family.name()));
         let families: Vec<_> = rows.cloned().chain([origins_family(), stamp.clone()]).collect();
         let mut splits: Vec<_> =
             pair.key_type(Side::New).schema().bucket_splits().into_iter().map(Into::into).collect();
@@ -615,7 +616,7 @@ impl Migration {
         }
         // By another driver, or by this one before it died.
         let info = client.table_info(new).await?;
-        let has_families = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
+        let has_families = old.families().iter().filter(|family| !is_reserved(family.name()));
         let is_ours = self.stamps().is_of_this(&info)?
             && info.family(ORIGINS).is_some()
             && info.granularity() == old.granularity()

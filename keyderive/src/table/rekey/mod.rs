@@ -138,7 +138,7 @@ use self::control::{
 use self::keys::{Converted, KeyOfRow, OfRows, Typed, Unknown};
 use self::migration::refuse_aggregates;
 use self::pair::{PairKeys, TablePair};
-use super::{Table, stamp, verify};
+use super::{Table, reserved, stamp};
 use crate::client::{Client, Error, Route, TableInfo};
 use crate::dynamic::{KeyMapping, TableLayout};
 use crate::key::KeyType;
@@ -262,7 +262,7 @@ impl Client {
         let tables = PairTables { routes: tables, key_types };
         check_tags(&tables)?;
         let Table { handle, .. } = self.table::<New, R>(tables.route(Side::New));
-        verify::check_reserved(tables.route(Side::Old), handle.family_names())?;
+        reserved::check_reserved(tables.route(Side::Old), handle.family_names())?;
         let info = self.table_info(tables.route(Side::Old)).await?;
         handle.ensure_families(&info)?;
         let pair = self.open_tables(tables, info, keys, one_way, false).await?;

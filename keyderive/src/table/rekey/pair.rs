@@ -26,11 +26,9 @@ use crate::client::{
 use crate::key::KeyType;
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
 use crate::table::Handle;
+use crate::table::reserved::{ORIGINS, is_reserved};
 use crate::table::transfer::{Origin, StoredRow};
-use crate::table::verify;
 
-/// The family of the origins.
-pub(super) use crate::table::verify::ORIGINS;
 const ORIGIN_COLUMN: &str = "o";
 /// The label of cells that are read for the key that they give.
 const WHOLE: &str = "keyderive-whole";
@@ -66,7 +64,7 @@ impl Origin {
 
 /// Whether a row has a cell beside its origin.
 pub(super) fn has_data(row: &RawRow) -> bool {
-    row.cells().any(|cell| !verify::is_reserved(cell.family()))
+    row.cells().any(|cell| !is_reserved(cell.family()))
 }
 
 /// The keys that a row has in the two tables.
@@ -186,8 +184,7 @@ impl TablePair {
         lease: Arc<Lease>,
     ) -> Self {
         let names = info.families().iter().map(Family::name);
-        let families: Vec<Arc<str>> =
-            names.filter(|name| !verify::is_reserved(name)).map(Arc::from).collect();
+        let families: Vec<Arc<str>> = names.filter(|name| !is_reserved(name)).map(Arc::from).collect();
         let patterns: Vec<_> = families.iter().map(|name| name.replace('.', "\\.")).collect();
         let data = RowFilter::family_regex(patterns.join("|"));
         let without_origins_since = AtomicU64::new(0);
@@ -278,7 +275,7 @@ impl TablePair {
 
     /// Makes a row that of the other table, with its timestamps.
     pub(super) fn copy(&self, row: &RawRow) -> Vec<Mutation> {
-        let cells = row.cells().filter(|cell| !verify::is_reserved(cell.family()));
+        let cells = row.cells().filter(|cell| !is_reserved(cell.family()));
         let set = cells.map(|cell| {
             let (family, qualifier) = (cell.family(), Bytes::copy_from_slice(cell.qualifier()));
             Mutation::set(family, qualifier, cell.timestamp_micros(), Bytes::copy_from_slice(cell.value()))
@@ -297,7 +294,7 @@ impl TablePair {
         };
         let mut built = RowBuilder::new(key).map_err(too_large)?;
         let mut cells = 0;
-        for cell in row.cells().filter(|cell| !verify::is_reserved(cell.family())) {
+        for cell in row.cells().filter(|cell| !is_reserved(cell.family())) {
             let name = (Some(cell.family().as_bytes()), Some(cell.qualifier()));
             built.cell(name.0, name.1, cell.timestamp_micros()).map_err(too_large)?;
             built.value(cell.value()).map_err(too_large)?;

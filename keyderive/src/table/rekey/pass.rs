@@ -16,10 +16,11 @@ use tokio::time::{Instant, sleep};
 use super::control::{Control, Side, State, View};
 use super::migration::{Activity, Meter, Migration, Pass, refuse};
 use super::pace::{Pace, Sent};
-use super::pair::{ORIGINS, TablePair, has_data};
+use super::pair::{TablePair, has_data};
 use crate::client::{Client, Entries, Error, Idempotency, Mutations, RekeyingEnd};
 use crate::row::{RawRow, RowFilter};
 use crate::table::handle::windows;
+use crate::table::reserved::ORIGINS;
 use crate::table::transfer::{
     BatchLimits, CellCopy, Checked, Comparison, Done, Engine, Every, Examined, Fault, Mapping, NewKeys,
     Origin, Origins, Outcomes, PartsLeft, Settings, ShowKey, Sink, TableDiff, TableRows, Target, Tracker,

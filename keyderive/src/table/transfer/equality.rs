@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::client::{Family, TableInfo};
 use crate::row::{RawCell, RawRow};
-use crate::table::verify::is_reserved;
+use crate::table::reserved::is_reserved;
 
 /// How much earlier than the client's clock says a server may remove a cell.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);

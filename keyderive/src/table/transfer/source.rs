@@ -20,7 +20,7 @@ use crate::key::ShownKey;
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RawRow, RowFilter};
 use crate::table::Handle;
-use crate::table::verify::is_reserved;
+use crate::table::reserved::is_reserved;
 
 /// How many rows are read before other tasks run.
 pub(crate) const READ_AT_ONCE: u64 = 128;
