@@ -8,14 +8,13 @@
 use std::fmt;
 
 use futures_util::TryStreamExt as _;
-use serde::{Deserialize, Serialize};
 
-use super::control::Side;
-use super::pair::{PairKeys, TablePair};
-use crate::client::{Client, Error, ReadRows, Route};
+use super::keys::PairKeys;
+use super::state::{Example, Side};
+use crate::client::{Error, ReadRows, Route};
 use crate::key::ShownKey;
-use crate::plan::hex;
 use crate::row::{RawRow, RowFilter};
+use crate::table::Handle;
 use crate::table::handle::windows;
 
 /// How many rows are recorded, at most.
@@ -23,22 +22,11 @@ const MAX_EXAMPLES: usize = 16;
 /// How many bytes their keys have together, at most: a change of the state sends them twice in a filter, of which servers take 20 kB.
 const MAX_BYTES: usize = 2048;
 
-/// A row of the old table, and the key that it has in the new one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Example {
-    #[serde(with = "hex")]
-    pub(super) old: Vec<u8>,
-    #[serde(with = "hex")]
-    pub(super) new: Vec<u8>,
-}
-
 /// The first rows of some partitions of the old table.
-pub(super) async fn of_table(pair: &TablePair, client: &Client) -> Result<Vec<Example>, Error> {
-    let keys = pair.keys();
+pub(super) async fn of_table(old: &Handle, keys: &dyn PairKeys) -> Result<Vec<Example>, Error> {
     if keys.reads_rows() {
         return Ok(Vec::new());
     }
-    let old = pair.table(client, Side::Old);
     let starts = old.partition_starts().await?;
     let step = starts.len().div_ceil(MAX_EXAMPLES).max(1);
     let parts = windows(starts.into_iter().step_by(step).collect());
@@ -51,7 +39,7 @@ pub(super) async fn of_table(pair: &TablePair, client: &Client) -> Result<Vec<Ex
             filter: Some(RowFilter::chain(RowFilter::existence())),
             ..ReadRows::default()
         };
-        let mut rows = client.read_rows(pair.route(Side::Old), request);
+        let mut rows = old.client.read_rows(&old.name, request);
         while let Some(row) = rows.try_next().await? {
             // A row that has no new key ends the copy, and is named there.
             let Ok(new) = keys.new_of(row.key(), &RawRow::default()) else { continue };

@@ -6,13 +6,32 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::control::Side;
-use super::pair::PairKeys;
+use super::state::Side;
 use crate::client::{Client, Error, Route};
 use crate::dynamic::{KeyLayout, KeyMapping, MappingError};
 use crate::key::{ShownKey, TableKey};
 use crate::row::{OwnedRow, RawRow};
 use crate::table::Table;
+
+/// The keys that a row has in the two tables.
+pub(super) trait PairKeys: Send + Sync {
+    /// The key in the old table of a row with this key in the new one.
+    fn old_of(&self, new: &[u8]) -> Result<Bytes, Error>;
+
+    /// The key in the new table of a row of the old one.
+    fn new_of(&self, old: &[u8], row: &RawRow) -> Result<Bytes, Error>;
+
+    /// Fails if the mapping is not known, so that no key can be computed.
+    fn check_known(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whether [`new_of`](Self::new_of) needs the row.
+    fn reads_rows(&self) -> bool;
+
+    /// A stored key of one of the tables as text for people: decoded, if it can be.
+    fn show(&self, side: Side, key: &[u8]) -> Option<String>;
+}
 
 /// A key type of a pair of tables: without hashed fields, since keys are decoded, and those of each table are made from the other's.
 pub trait PairKey: TableKey<Stored = Self> + fmt::Debug + Sized {}

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
-use super::examples::{self, Example};
+use super::control::StoredControl;
+use super::examples;
 use super::pair::TablePair;
 use super::stamps::PairStamps;
+use super::state::{Control, DEFAULT_LEASE, Example, MAX_LEASE, MIN_LEASE, Side, State};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema};
 use crate::key::ShownKey;
 use crate::table::declared;
@@ -396,7 +397,7 @@ impl Migration {
                         return Ok::<_, Error>(Step::ReadAgain);
                     }
                     // Whoever has another mapping is refused before a row is stored by this one.
-                    Ok(Step::Record(Paused, examples::of_table(&self.pair, &self.client).await?))
+                    Ok(Step::Record(Paused, self.examples().await?))
                 });
                 self.meter(control.state, Activity::Preparing).during(prepared).await?
             }
@@ -412,7 +413,7 @@ impl Migration {
                     }
                     // The table was empty, and nobody writes it from here on.
                     self.wait(control, since).await;
-                    Ok(Step::Record(Copying, examples::of_table(&self.pair, &self.client).await?))
+                    Ok(Step::Record(Copying, self.examples().await?))
                 });
                 self.meter(control.state, Activity::Preparing).during(begun).await?
             }
@@ -548,6 +549,11 @@ impl Migration {
                 verified.without_values(MAX_SHOWN)
             ),
         )
+    }
+
+    /// Which keys the mapping here gives some rows of the old table.
+    async fn examples(&self) -> Result<Vec<Example>, Error> {
+        examples::of_table(&self.pair.table(&self.client, Side::Old), self.pair.keys()).await
     }
 
     fn stamps(&self) -> &PairStamps {

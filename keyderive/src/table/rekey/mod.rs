@@ -119,25 +119,25 @@ mod pair;
 mod pass;
 mod scan;
 mod stamps;
+mod state;
 mod store;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub use control::State;
 pub use keys::PairKey;
 pub use migration::{Activity, Migration, MigrationProgress, MigrationStatus};
 pub use pass::Findings;
+pub use state::State;
 pub use store::{Pair, Rekeyed};
 
 pub use super::transfer::Fault;
 
-use self::control::{
-    Control, ControlRow, DEFAULT_LEASE, Lease, PairTables, Side, TableLayout as StoredLayout,
-};
-use self::keys::{Converted, KeyOfRow, OfRows, Typed, Unknown};
+use self::control::{ControlRow, Lease};
+use self::keys::{Converted, KeyOfRow, OfRows, PairKeys, Typed, Unknown};
 use self::migration::refuse_aggregates;
-use self::pair::{PairKeys, TablePair};
+use self::pair::TablePair;
+use self::state::{Control, DEFAULT_LEASE, PairTables, Side, TableLayout as StoredLayout};
 use super::{Table, reserved, stamp};
 use crate::client::{Client, Error, Route, TableInfo};
 use crate::dynamic::{KeyMapping, TableLayout};

@@ -18,7 +18,9 @@ use futures_util::{StreamExt as _, stream};
 use tokio::select;
 use tokio::time::Instant;
 
-use super::control::{Lease, PairTables, Reads, Side, State, View, Writes, is_idempotent};
+use super::control::{Lease, View, is_idempotent};
+use super::keys::PairKeys;
+use super::state::{PairTables, Reads, Side, State, Writes};
 use crate::client::{
     Batch, Client, Entries, Error, Family, Idempotency, Mutations, REQUEST_BYTES, ReadRows, RekeyingEnd,
     Route, TableInfo,
@@ -65,26 +67,6 @@ impl Origin {
 /// Whether a row has a cell beside its origin.
 pub(super) fn has_data(row: &RawRow) -> bool {
     row.cells().any(|cell| !is_reserved(cell.family()))
-}
-
-/// The keys that a row has in the two tables.
-pub(super) trait PairKeys: Send + Sync {
-    /// The key in the old table of a row with this key in the new one.
-    fn old_of(&self, new: &[u8]) -> Result<Bytes, Error>;
-
-    /// The key in the new table of a row of the old one.
-    fn new_of(&self, old: &[u8], row: &RawRow) -> Result<Bytes, Error>;
-
-    /// Fails if the mapping is not known, so that no key can be computed.
-    fn check_known(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// Whether [`new_of`](Self::new_of) needs the row.
-    fn reads_rows(&self) -> bool;
-
-    /// A stored key of one of the tables as text for people: decoded, if it can be.
-    fn show(&self, side: Side, key: &[u8]) -> Option<String>;
 }
 
 /// Both keys of a row.

@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep};
 
-use super::control::{Control, Side, State, View};
+use super::control::View;
 use super::migration::{Activity, Meter, Migration, Pass, refuse};
 use super::pace::{Pace, Sent};
 use super::pair::{TablePair, has_data};
+use super::state::{Control, Side, State};
 use crate::client::{Client, Entries, Error, Idempotency, Mutations, RekeyingEnd};
 use crate::row::{RawRow, RowFilter};
 use crate::table::handle::windows;

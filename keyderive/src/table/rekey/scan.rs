@@ -19,8 +19,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::control::{Reads, Side, View, Writes};
+use super::control::View;
 use super::pair::TablePair;
+use super::state::{Reads, Side, Writes};
 use crate::client::{Error, RekeyingEnd, Route};
 use crate::key::{Field, KeyType, Schema, ShownKey};
 use crate::plan::{KeyRange, Plan, PlanError};

@@ -3,15 +3,32 @@
 //! That of the old table names the direction in which rows move too, the *fence* of the control row. So a control row that is older than
 //! the tables, or is missing, does not fit them.
 
-use super::control::{Control, PairTables, Side, State};
+use super::state::{Control, PairTables, Side, State};
 use crate::client::{Client, Error, Family, FamilyChange, REGISTRY, TableInfo};
 use crate::table::stamp::{self, StampName};
 
 /// What the stamp of the old table may name in a state.
-pub(super) struct OldStamps<'c> {
-    pub(super) fences: Vec<&'c str>,
+struct OldStamps<'c> {
+    fences: Vec<&'c str>,
     /// Whether it may be that of the old key type alone.
-    pub(super) is_own: bool,
+    is_own: bool,
+}
+
+impl Control {
+    /// What the stamp of the old table may be in this state.
+    fn old_stamps(&self) -> OldStamps<'_> {
+        let (is_own, has_earlier) = match self.state {
+            State::Old | State::Paused => (true, false),
+            State::Copying | State::Moved | State::RollbackCopying => (false, false),
+            State::RollbackPaused => (false, true),
+            // A request of a driver that hung may have set an earlier one again.
+            State::RolledBack => (true, true),
+            // It may be gone.
+            State::New => return OldStamps { fences: Vec::new(), is_own: false },
+        };
+        let earlier = self.fences_before.iter().filter(|_| has_earlier);
+        OldStamps { fences: self.fence.iter().chain(earlier).map(String::as_str).collect(), is_own }
+    }
 }
 
 /// The stamps of a pair of tables.

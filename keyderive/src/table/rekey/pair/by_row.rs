@@ -12,7 +12,8 @@ use super::{COPIES_IN_FLIGHT, Change, RowKeys, Sent, Stop, TablePair};
 use crate::client::{Client, Error, Mutations};
 use crate::key::ShownKey;
 use crate::row::{RawRow, ReadModifyWrite, RowFilter};
-use crate::table::rekey::control::{Side, View, Writes};
+use crate::table::rekey::control::View;
+use crate::table::rekey::state::{Side, Writes};
 
 /// How often a row is read again that came and went meanwhile.
 const ATTEMPTS: usize = 8;
