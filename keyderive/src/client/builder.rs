@@ -21,6 +21,7 @@ use super::credentials::{Authorizer, Credentials};
 use super::credentials::{CredentialsError, application_default};
 use super::heat::Heat;
 use super::shutdown::Shutdown;
+use super::target::{Target, TargetKind};
 use super::throttle::Throttle;
 use super::{Client, Error, Inner, Settings, Statements, StreamBudget, observe, operation};
 
@@ -584,47 +585,6 @@ struct Connections {
     streams: Option<StreamBudget>,
     upkeep: Vec<(Upkeep, Handle)>,
     clock: Clock,
-}
-
-/// Where the tables of a [`Client`] are. Its `Display` text is for people, not for programs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target(TargetKind);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TargetKind {
-    /// In memory, or in a file.
-    #[cfg(feature = "embedded")]
-    Embedded(Option<Arc<str>>),
-    Emulator(Arc<str>),
-    Cloud(Arc<str>),
-}
-
-impl TargetKind {
-    /// Whether its server is known to apply a write once that carries an idempotency token. Google's emulator ignores tokens;
-    /// an embedded Bigtable on a port names itself in its answers.
-    fn honours_tokens(&self) -> bool {
-        !matches!(self, Self::Emulator(_))
-    }
-}
-
-impl Target {
-    #[cfg(test)]
-    pub(super) fn for_test() -> Self {
-        Self(TargetKind::Emulator("127.0.0.1:1".into()))
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            #[cfg(feature = "embedded")]
-            TargetKind::Embedded(None) => f.write_str("embedded Bigtable (in memory)"),
-            #[cfg(feature = "embedded")]
-            TargetKind::Embedded(Some(path)) => write!(f, "embedded Bigtable (in the file `{path}`)"),
-            TargetKind::Emulator(host) => write!(f, "emulator at {host}"),
-            TargetKind::Cloud(host) => write!(f, "cloud at {host}"),
-        }
-    }
 }
 
 /// A Bigtable, as an address or the environment names it.

@@ -10,11 +10,10 @@ use bytes::Bytes;
 
 #[cfg(not(feature = "heat"))]
 use self::unrecorded::{Access, SampledRecorder, Sampler};
+use super::Clock;
 use super::operation::SampledRow;
-use super::{Clock, ReadRows};
 #[cfg(feature = "heat")]
 use crate::heat::{Access, SampledRecorder, Sampler};
-use crate::plan::KeyRange;
 use crate::row::RawRow;
 
 /// Records a sample of what a client does, if it has a recorder.
@@ -85,13 +84,6 @@ impl Heat {
             (Some(recorder), Some(drawn)) => AttemptHeat::new(recorder, to, vec![drawn.clone()]),
             _ => AttemptHeat(None),
         }
-    }
-
-    /// An attempt to read rows: each key, and each range at its first key.
-    pub(super) fn read<'a>(&'a self, request: &ReadRows, to: Sending<'a>) -> AttemptHeat<'a> {
-        let keys = request.keys.iter().filter(|key| !key.is_empty()).map(|key| &key[..]);
-        let ranges = request.ranges.iter().filter(|range| !range.is_empty()).map(KeyRange::start);
-        self.attempt(keys.chain(ranges).map(|key| (key, 0)), to)
     }
 
     /// An attempt about several rows: the key of each, and how many bytes it writes there.

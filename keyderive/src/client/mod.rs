@@ -93,6 +93,7 @@ mod settings;
 mod shutdown;
 mod stats;
 mod stream_budget;
+mod target;
 mod throttle;
 mod write;
 
@@ -112,7 +113,7 @@ use tokio::time::Instant;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableInfo, TableSchema};
 pub(crate) use admin::{CHECK_TIMEOUT, NewTable};
 use budget::{HedgeBudget, P95, RetryBudget};
-pub use builder::{ClientBuilder, ConnectionCount, Target};
+pub use builder::{ClientBuilder, ConnectionCount};
 #[doc(hidden)]
 pub use builder::{connected_by, connected_by_clock};
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
@@ -147,6 +148,7 @@ pub(crate) use shutdown::StreamGuard;
 use shutdown::{InFlightGuard, Shutdown};
 pub use stats::ReadStats;
 pub(crate) use stream_budget::{PageShare, StreamBudget, is_high_fan_out};
+pub use target::Target;
 use throttle::Throttle;
 pub(crate) use write::token;
 pub(crate) use write::{

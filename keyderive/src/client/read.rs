@@ -204,6 +204,13 @@ impl ReadRows {
         let first = parts.pop().unwrap_or_else(part);
         (first, parts)
     }
+
+    /// Each key, and each range at its first key, as rows to which no bytes are written.
+    fn starts(&self) -> impl Iterator<Item = (&[u8], usize)> {
+        let keys = self.keys.iter().filter(|key| !key.is_empty()).map(|key| &key[..]);
+        let ranges = self.ranges.iter().filter(|range| !range.is_empty()).map(KeyRange::start);
+        keys.chain(ranges).map(|key| (key, 0))
+    }
 }
 
 fn range(range: &KeyRange) -> data::RowRange {

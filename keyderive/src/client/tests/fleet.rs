@@ -8,9 +8,10 @@ use tonic::Status;
 use tonic::body::Body;
 
 use super::*;
-use crate::client::builder::{ConnectOptions, TargetKind};
+use crate::client::builder::ConnectOptions;
 use crate::client::connections::{Clock, Dial, Transport};
 use crate::client::credentials::Authorizer;
+use crate::client::target::TargetKind;
 
 /// Dials connections and records their requests.
 #[derive(Clone)]

@@ -19,8 +19,9 @@ use tokio::time::{Instant, advance, timeout};
 use tonic::body::Body;
 
 use super::*;
-use crate::client::builder::{ConnectOptions, TargetKind};
+use crate::client::builder::ConnectOptions;
 use crate::client::connections::{Clock, Dial, Transport};
+use crate::client::target::TargetKind;
 use crate::query::QueryRow;
 
 /// How many messages an answer has.
