@@ -16,10 +16,11 @@ use sqlparser::tokenizer::Location;
 use tonic::Status;
 
 use crate::aggregate::Aggregate;
+use crate::column::Column;
 use crate::error::{invalid, invalid_at, unimplemented};
 use crate::expr::Expr;
 use crate::keys;
-use crate::relation::{Column, Plan, Relation};
+use crate::relation::{Plan, Relation};
 use crate::typed::Typed;
 use crate::types::Type;
 use crate::value::Value;

@@ -2,12 +2,12 @@
 
 use tonic::Status;
 
-use crate::error::{invalid, null_unless_unimplemented, out_of_range};
+use crate::error::{invalid, out_of_range};
 use crate::expr::Expr;
 use crate::time;
 use crate::typed::{Form, Typed};
 use crate::types::Type;
-use crate::value::Value;
+use crate::value::{Value, null_unless_unimplemented};
 
 /// A cast to a type. A safe one is NULL where the other fails.
 pub(crate) fn cast(from: Typed, to: Type, is_safe: bool) -> Result<Typed, Status> {

@@ -1,9 +1,7 @@
 //! The errors of queries.
 
 use sqlparser::tokenizer::Location;
-use tonic::{Code, Status};
-
-use crate::value::Value;
+use tonic::Status;
 
 /// A query that is wrong.
 pub(crate) fn invalid(message: impl Into<String>) -> Status {
@@ -23,11 +21,6 @@ pub(crate) fn unimplemented(what: impl std::fmt::Display) -> Status {
 /// A value that cannot be computed.
 pub(crate) fn out_of_range(message: impl Into<String>) -> Status {
     Status::out_of_range(message)
-}
-
-/// The result of a safe function for an error of the other. What this engine does not support stays an error.
-pub(crate) fn null_unless_unimplemented(error: Status) -> Result<Value, Status> {
-    if error.code() == Code::Unimplemented { Err(error) } else { Ok(Value::Null) }
 }
 
 /// ` [at 1:8]`, or nothing if the place is not known.

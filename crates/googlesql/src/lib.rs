@@ -57,6 +57,7 @@
 mod aggregate;
 mod analyze;
 mod cast;
+mod column;
 mod error;
 mod expr;
 mod functions;
@@ -79,6 +80,7 @@ use keyderive_proto::data::{ColumnMetadata, Value as Message};
 use tonic::Status;
 
 use analyze::Analyzer;
+use column::Column;
 use types::Type;
 use value::Value;
 
@@ -108,7 +110,7 @@ impl QueryEngine for Engine {
             let analyzer = Analyzer { tables: *tables, parameters: typed, now: tables.now_micros() };
             let ast = parse::parse(&query.text)?;
             let relation = analyzer.query(&ast)?;
-            let column = |column: &relation::Column| ColumnMetadata {
+            let column = |column: &Column| ColumnMetadata {
                 name: column.name.clone(),
                 r#type: Some(column.of.to_message()),
             };

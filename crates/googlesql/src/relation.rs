@@ -9,22 +9,12 @@ use std::rc::Rc;
 use tonic::Status;
 
 use crate::aggregate::{Aggregate, State};
+use crate::column::Column;
 use crate::error::out_of_range;
 use crate::expr::Expr;
 use crate::table::TableScan;
-use crate::typed::Typed;
 use crate::types::Type;
 use crate::value::Value;
-
-/// A column of a relation.
-#[derive(Clone, Debug)]
-pub(crate) struct Column {
-    /// Empty for an expression without a name.
-    pub(crate) name: String,
-    pub(crate) of: Type,
-    /// Whether `*` leaves it out.
-    pub(crate) is_hidden: bool,
-}
 
 /// What a query computes, and its columns.
 pub(crate) struct Relation<'a> {
@@ -301,15 +291,5 @@ pub(crate) fn versions_of(of: &Type) -> (Versions, Type) {
             None => (Versions::None, of.clone()),
         },
         of => (Versions::None, of.clone()),
-    }
-}
-
-impl Column {
-    pub(crate) fn new(name: impl Into<String>, of: Type) -> Self {
-        Self { name: name.into(), of, is_hidden: false }
-    }
-
-    pub(crate) fn at(&self, place: usize) -> Typed {
-        Typed::new(Expr::Column(place), self.of.clone())
     }
 }

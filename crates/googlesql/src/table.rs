@@ -11,7 +11,7 @@ use keyderive_proto::admin::r#type::Kind;
 use keyderive_proto::admin::r#type::aggregate::Aggregator;
 use tonic::Status;
 
-use crate::relation::Column;
+use crate::column::Column;
 use crate::row_key;
 use crate::types::Type;
 use crate::value::Value;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use keyderive_proto::data::value::Kind;
 use keyderive_proto::data::{ArrayValue, Value as Message};
 use keyderive_proto::values;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::error::invalid;
 use crate::time;
@@ -226,4 +226,9 @@ impl Value {
             }
         }
     }
+}
+
+/// What a safe function returns where the other fails: NULL, unless this engine lacks a feature.
+pub(crate) fn null_unless_unimplemented(error: Status) -> Result<Value, Status> {
+    if error.code() == Code::Unimplemented { Err(error) } else { Ok(Value::Null) }
 }

@@ -11,14 +11,14 @@ use tonic::Status;
 use super::{Analyzer, Place, at};
 use crate::aggregate::{Aggregate, is_aggregate};
 use crate::cast::cast;
-use crate::error::{invalid, invalid_at, null_unless_unimplemented, out_of_range, unimplemented};
+use crate::error::{invalid, invalid_at, out_of_range, unimplemented};
 use crate::expr::{Comparison, Expr};
 use crate::functions::{self, no_signature};
 use crate::parse;
 use crate::time::Part;
 use crate::typed::{Form, Typed, unified};
 use crate::types::Type;
-use crate::value::Value;
+use crate::value::{Value, null_unless_unimplemented};
 
 impl Analyzer<'_> {
     /// The type and value of an expression.

@@ -9,8 +9,9 @@ use sqlparser::ast::{
 use tonic::Status;
 
 use super::{Analyzer, Place, Scope};
+use crate::column::Column;
 use crate::error::{invalid, invalid_at, unimplemented};
-use crate::relation::{Column, Plan, Relation, versions_of};
+use crate::relation::{Plan, Relation, versions_of};
 use crate::table::{TableScan, Temporal};
 use crate::types::Type;
 use crate::value::Value;
