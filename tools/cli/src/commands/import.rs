@@ -243,13 +243,13 @@ impl Import {
     }
 
     /// The records of the input.
-    fn lines(&self, table: &DynTable, layout: &TableLayout) -> Outcome<Lines> {
+    fn lines(&self, table: &DynTable, layout: &TableLayout) -> Outcome<Lines<Reader>> {
         let reader = Reader::new(Shape::new(table, layout)?, &self.maps, &self.ignored, self.times)?;
         Lines::new(reader, self.format, open(&self.input)?)
     }
 
     /// Says what the command would do.
-    fn show(&self, lines: Lines) -> Outcome {
+    fn show(&self, lines: Lines<Reader>) -> Outcome {
         let mut out = Out::new();
         let (mut numbers, mut meter) = (Numbers::default(), Meter::new("read"));
         if !self.report.is_json() {
@@ -323,7 +323,7 @@ impl Import {
         Ok(Exit::found(*bad_lines > 0 || this_run.as_ref().is_some_and(|run| run.failed > 0)))
     }
 
-    async fn load(&self, table: &DynTable, lines: Lines, file: &ResumeFile, state: State) -> Outcome {
+    async fn load(&self, table: &DynTable, lines: Lines<Reader>, file: &ResumeFile, state: State) -> Outcome {
         file.store(&state)?;
         let State { checkpoint, digest, .. } = state;
         let (hand_over, batches) = mpsc::channel(BATCHES_AHEAD);
@@ -515,7 +515,7 @@ fn locked(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
 
 /// The thread that reads the input, since that can wait for a disk or a program while requests are in flight.
 struct Reading {
-    lines: Lines,
+    lines: Lines<Reader>,
     /// The file of bad lines; without one, the first ends the input.
     skipped: Option<BadFile>,
     batch: usize,

@@ -10,7 +10,6 @@ use keyderive::key::fingerprint64;
 use serde_json::{Map, Value as Json};
 
 use super::Form;
-use super::read::Reader;
 use crate::exit::{Failure, Outcome};
 use crate::input::Text;
 
@@ -44,7 +43,7 @@ pub(crate) trait Parse {
 }
 
 /// The records of an input.
-pub(crate) struct Lines<P: Parse = Reader> {
+pub(crate) struct Lines<P: Parse> {
     reader: P,
     input: LineReader,
     form: Records<P::Place>,
