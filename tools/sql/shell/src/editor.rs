@@ -16,19 +16,8 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use crate::catalog::{CATALOG, SCHEMA, quoted};
-use crate::session::{Session, parsed};
+use crate::session::{Session, help, parsed};
 use crate::statement::is_complete;
-
-const HELP: &str = "\
-A statement ends with `;`. Tab completes tables, fields and keywords; Ctrl-C cancels a query.
-
-  \\d          the tables
-  \\d TABLE    the columns of a table
-  EXPLAIN …;  the key ranges and buckets that a query would read
-  EXPLAIN ANALYZE …;
-              run the query and show its cost: `rows_seen` counts the rows that the server has read
-  \\q          quit; also Ctrl-D
-  \\?          this help";
 
 const KEYWORDS: &[&str] = &[
     "ALL",
@@ -237,13 +226,6 @@ async fn answer(session: &mut Session, text: &str) -> Outcome<()> {
             Ok(())
         }
     }
-}
-
-pub(crate) fn help() -> Outcome<()> {
-    let mut out = output::Out::new();
-    output::write_safe(&mut out, HELP)?;
-    out.finish()?;
-    Ok(())
 }
 
 /// The file of the history, in the user's folder for state, which is made; `None` if the environment names no such folder.

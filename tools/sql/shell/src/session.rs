@@ -31,7 +31,6 @@ use tokio::time::interval;
 
 use crate::SessionArgs;
 use crate::catalog::{CATALOG, Catalog, SCHEMA, quoted};
-use crate::editor::help;
 use crate::exact::{self, ExactSum};
 use crate::failure;
 use crate::print::{Format, Printer};
@@ -46,6 +45,17 @@ const GROUP_BYTES: usize = 32 << 20;
 
 /// How often the number of rows is looked at.
 const EVERY: Duration = Duration::from_millis(100);
+
+const HELP: &str = "\
+A statement ends with `;`. Tab completes tables, fields and keywords; Ctrl-C cancels a query.
+
+  \\d          the tables
+  \\d TABLE    the columns of a table
+  EXPLAIN …;  the key ranges and buckets that a query would read
+  EXPLAIN ANALYZE …;
+              run the query and show its cost: `rows_seen` counts the rows that the server has read
+  \\q          quit; also Ctrl-D
+  \\?          this help";
 
 /// Parses a number of bytes, such as `256MB` or `2GiB`.
 pub(crate) fn memory(text: &str) -> Result<usize, String> {
@@ -316,6 +326,13 @@ pub(crate) fn parsed(text: &str) -> Outcome<Vec<Statement>> {
     let statements = DFParser::parse_sql(text).map_err(|error| failure::of(&error))?;
     statements.iter().try_for_each(exact::check).map_err(|error| failure::of(&error))?;
     Ok(statements.into())
+}
+
+pub(crate) fn help() -> Outcome<()> {
+    let mut out = output::Out::new();
+    output::write_safe(&mut out, HELP)?;
+    out.finish()?;
+    Ok(())
 }
 
 fn is_explained(statement: &Statement) -> bool {
