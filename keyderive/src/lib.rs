@@ -187,8 +187,7 @@
 //! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order. After a crash it resumes
 //! from a [`Checkpoint`](load::Checkpoint). [`Table::export`] reads several partitions of a table at a time.
 //! [`Table::copy_to`] copies a table to one with another key type, and [`Table::diff`] compares two tables.
-//! [`guide::loading`] says when to use which call. [`put_both`] writes a record to two tables,
-//! and [`load_tables`](load::load_tables) a stream.
+//! [`guide::loading`] says when to use which call. [`put_both`] writes a record to two tables.
 //!
 //! # Administration
 //!

@@ -9,7 +9,6 @@ mod forms;
 mod kill;
 mod spread;
 mod sums;
-mod tables;
 
 use keyderive::__private::connected_by;
 use keyderive::{Client, Row, RowKey, Table};

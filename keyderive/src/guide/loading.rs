@@ -42,7 +42,7 @@
 //! | write a few rows and wait for them | [`put_all`](crate::Table::put_all) |
 //! | write rows one by one, in the background | [`writer`](crate::Table::writer) |
 //! | write a finite file or stream | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) |
-//! | write a stream to two or more tables, such as a table and its lookup | [`load_tables`](crate::load::load_tables) |
+//! | write a stream to two tables, such as a table and its lookup | [`load`](crate::Table::load) for each table, or [`put_both`](crate::put_both) for each record |
 //! | copy a table to one with another key type, or to another instance, while nobody writes | [`copy_to`](crate::Table::copy_to) |
 //! | compare two tables, row by row and cell by cell | [`diff`](crate::Table::diff) |
 //! | read a table as a stream, in no order | [`export`](crate::Table::export) |
@@ -56,9 +56,6 @@
 //! | default | `put`: replaces the whole row | |
 //! | [`new_rows`](crate::load::Load::new_rows) | `insert`: deletes nothing | for keys that no row has |
 //! | [`if_absent`](crate::load::Load::if_absent) | `put_if_absent`: keeps existing rows | while other programs write; it takes several times as long |
-//!
-//! [`load_tables`](crate::load::load_tables) writes to several tables: each item has a key and a row for every table, and one checkpoint
-//! covers them all. Use it for a table and a lookup table that can be rebuilt from it.
 //!
 //! With [`add_sums`](crate::load::Load::add_sums), the first two modes also add to [sums](#sums).
 //!

@@ -2,9 +2,9 @@
 //!
 //! [`Table::load`] starts one; [`Load`] describes how it runs.
 
+mod items;
 mod report;
 mod run;
-mod tables;
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -15,11 +15,11 @@ use crate::row::Row;
 use futures_core::Stream;
 use futures_util::stream::{Iter, iter};
 
+pub use self::items::LoadItem;
+pub(super) use self::items::{LoadTarget, RowParts};
 pub use self::report::{LoadError, LoadReport};
-pub use self::tables::{LoadItem, LoadTables, load_tables};
-pub(super) use self::tables::{RowParts, TableSet};
 use super::transfer::{self, MAX_BATCH_BYTES, OnProgress, Progress};
-pub use super::transfer::{Checkpoint, FailedRow, LoadedTable};
+pub use super::transfer::{Checkpoint, FailedRow};
 use super::{OneTable, Reads, Table, Writes};
 use crate::key::TableKey;
 
@@ -92,7 +92,7 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
     }
 }
 
-/// A load of rows, from [`Table::load`] or [`load_tables`]. Await it to run it. If its future is dropped, it sends nothing more; requests in
+/// A load of rows, from [`Table::load`]. Await it to run it. If its future is dropped, it sends nothing more; requests in
 /// flight may still be applied, and written rows stay.
 ///
 /// ```
@@ -228,7 +228,7 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
 /// returns its [`LoadReport`], also if some of them failed; [`LoadReport::all_written`] makes these an error.
 #[must_use = "a load does nothing until it is awaited"]
 pub struct Load<'a, T, S> {
-    tables: T,
+    table: T,
     rows: S,
     settings: Settings,
     on_progress: Option<OnProgress<'a>>,
@@ -273,9 +273,9 @@ impl Default for Settings {
 }
 
 impl<'a, T, S> Load<'a, T, S> {
-    fn new(tables: T, rows: S) -> Self {
+    pub(super) fn new(table: T, rows: S) -> Self {
         let settings = Settings::default();
-        Self { tables, rows, settings, on_progress: None, on_checkpoint: None, resume: None }
+        Self { table, rows, settings, on_progress: None, on_checkpoint: None, resume: None }
     }
 
     /// Deletes nothing, as [`Table::insert`], for new keys that nobody else writes.
@@ -443,7 +443,7 @@ impl<'a, T, S> Load<'a, T, S> {
 
 impl<'a, T, S> IntoFuture for Load<'a, T, S>
 where
-    T: LoadTables + 'a,
+    T: LoadTarget + 'a,
     S: Stream<Item: LoadItem<T::Item>> + Send + 'a,
 {
     type Output = Result<LoadReport, LoadError>;
@@ -457,7 +457,7 @@ where
 impl<T: fmt::Debug, S> fmt::Debug for Load<'_, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Load")
-            .field("tables", &self.tables)
+            .field("table", &self.table)
             .field("settings", &self.settings)
             .field("resume", &self.resume)
             .finish_non_exhaustive()

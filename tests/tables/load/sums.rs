@@ -12,7 +12,7 @@ use fastrand::Rng;
 use futures_util::stream;
 use keyderive::client::Settings;
 use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
-use keyderive::load::{Checkpoint, Load, LoadError, LoadReport, load_tables};
+use keyderive::load::{Checkpoint, Load, LoadError, LoadReport};
 use keyderive::row::{Max, Min, Sum, Timestamped, Versions};
 use keyderive::{Client, Row, RowKey, Table};
 
@@ -241,34 +241,6 @@ async fn lost_answers_count_once() {
     let table = faulty(&bigtable, lost(5));
     table.load_iter(&items).add_sums().batch_rows(10).await.unwrap().all_written().unwrap();
     assert_eq!(stored(&steady).await, totals(&items, false));
-}
-
-#[tokio::test(start_paused = true)]
-async fn several_tables_add() {
-    let bigtable = Bigtable::in_memory();
-    let first = days(&bigtable).await;
-    let second: Days = bigtable.client().table("second");
-    second.create_if_absent().await.unwrap();
-    let items = input(60);
-    let pairs: Vec<_> = items.iter().map(|item| (item.clone(), item.clone())).collect();
-    let client = without_registry(&bigtable.with_faults(lost(3)).client());
-    let tables = (client.table::<DayKey, Day>("days"), client.table::<DayKey, Day>("second"));
-    let told: Mutex<Option<Checkpoint>> = Mutex::default();
-    let load = |polls| {
-        let resume = told.lock().unwrap().clone();
-        let load = load_tables(tables.clone(), stream::iter(&pairs)).add_sums().batch_rows(3).look_ahead(900);
-        let load = load.checkpoint_every(5).resume(resume).on_checkpoint(|checkpoint| {
-            *told.lock().unwrap() = Some(checkpoint.clone());
-        });
-        polled(load.into_future(), polls)
-    };
-    for polls in [3, 6, 9, 12] {
-        load(polls).await;
-    }
-    let report = load(usize::MAX).await.unwrap().unwrap();
-    report.all_written().unwrap();
-    assert_eq!(stored(&first).await, totals(&items, false));
-    assert_eq!(stored(&second).await, totals(&items, false));
 }
 
 /// The first run was killed; nobody knows how far it came after its last checkpoint.

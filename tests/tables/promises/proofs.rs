@@ -58,10 +58,6 @@ const ROWS: &[Proof<6>] = &[
         ],
     ),
     ("load, load_iter", [&[HISTORIES], &[AGAIN], &[DROPPED], &[SERVER_TIME], &[RESUMED, KILLED], &[OLDER]]),
-    (
-        "load_tables",
-        [&[EACH_TABLE], &[BOTH_LOADED], &[DROPPED], &[SERVER_TIME], &[BOTH_RESUMED, RESUMED], &[OLDER]],
-    ),
     ("Load::new_rows", [&[MIX], &[AGAIN], &[DROPPED], &[SERVER_TIME], &[KILLED], &[OLDER]]),
     (
         "Load::add_sums",
@@ -203,7 +199,7 @@ const HIDDEN_ROWS: &[Proof<3>] = &[
     ),
     ("get_raw, Scan::raw", [&[HIDDEN_STORED], &[HIDDEN_STORED], &[HIDDEN_STORED]]),
     (
-        "put, put_all, Writer::put, load, load_iter, load_tables, put_both",
+        "put, put_all, Writer::put, load, load_iter, put_both",
         [&[HIDDEN_PUT], &[SERVER_TIME, HIDDEN_WRITE, AHEAD], &[SERVER_TIME, HIDDEN_WRITE]],
     ),
     (
@@ -334,9 +330,6 @@ const DRIVERS: Tests = &["two_drivers_come_to_one_end", "a_driver_that_was_stopp
 const STATE_LOST: Tests = &["a_change_of_the_state_whose_answer_is_lost_is_looked_up"];
 const DRIVER_KILLED: Tests =
     &["a_pass_goes_on_where_a_dead_driver_was", "another_driver_rolls_back_for_a_dead_one"];
-const EACH_TABLE: Tests = &["the_last_row_of_a_key_counts_in_each_table"];
-const BOTH_LOADED: Tests = &["failures_of_one_table_end_or_delay_the_load_of_both"];
-const BOTH_RESUMED: Tests = &["a_resumed_load_ends_with_all_rows"];
 const APPLIED_AS_LISTED: Tests = &["what_is_listed_is_done"];
 const APPLIED_BY_ALL: Tests = &["concurrent_calls_all_succeed"];
 const APPLY_DROPPED: Tests = &["a_dropped_call_is_made_again"];

@@ -17,7 +17,7 @@ use crate::table::handle::Written;
 use crate::table::reserved::is_reserved;
 use crate::table::transfer::{
     CellCopy, Checked, Engine, Every, Examined, Mapping, Paced, PartsLeft, Puts, Reporter, Sink, Store,
-    TableRows, Target, Tracker, TransferError, Watched, compare, first_row,
+    TableRows, Tracker, TransferError, Watched, compare, first_row,
 };
 use crate::table::watch::WatchedTable;
 
@@ -55,7 +55,7 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
         }
         None => Arc::new(puts),
     };
-    let engine = Engine::new(limits, tracker, vec![Target { starts, sink }]);
+    let engine = Engine::new(limits, tracker, starts, sink);
     let (tracker, mut error) = engine.run(rows.as_mut()).await;
     drop(rows);
     // Rows in a table that is not read count for more than why the copy ended.

@@ -7,7 +7,7 @@ use crate::client::{Entry, Error};
 use crate::dynamic::{DynKey, DynRow};
 use crate::row::RowWriter;
 use crate::table::Handle;
-use crate::table::load::{Load, LoadItem, LoadTables, RowParts, TableSet, load_tables};
+use crate::table::load::{Load, LoadItem, LoadTarget, RowParts};
 
 impl DynTable {
     /// Loads the rows of a stream, as [`put`](Self::put) writes them: [`Table::load`](crate::Table::load), with its order, checkpoints and
@@ -35,17 +35,15 @@ impl DynTable {
     where
         S: Stream<Item: LoadItem<(DynKey, DynRow)>>,
     {
-        load_tables(self.clone(), rows)
+        Load::new(self.clone(), rows)
     }
 }
 
-impl LoadTables for DynTable {
+impl LoadTarget for DynTable {
     type Item = (DynKey, DynRow);
-}
 
-impl TableSet<(DynKey, DynRow)> for DynTable {
-    fn handles(&self) -> Vec<&Handle> {
-        vec![&self.table.handle]
+    fn handle(&self) -> &Handle {
+        &self.table.handle
     }
 
     fn without_retry_budget(self) -> Self {
@@ -54,7 +52,6 @@ impl TableSet<(DynKey, DynRow)> for DynTable {
 
     fn encode_item(
         &self,
-        _: usize,
         (key, row): &(DynKey, DynRow),
         parts: RowParts,
         entry: &mut Entry,
@@ -70,7 +67,7 @@ impl TableSet<(DynKey, DynRow)> for DynTable {
         entry.check(&self.table.handle.name)
     }
 
-    fn encode_item_key(&self, _: usize, (key, _): &(DynKey, DynRow)) -> Option<Vec<u8>> {
+    fn encode_item_key(&self, (key, _): &(DynKey, DynRow)) -> Option<Vec<u8>> {
         Some(key.as_ref().to_vec())
     }
 }

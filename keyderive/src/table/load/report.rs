@@ -3,12 +3,11 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Error;
-use crate::table::transfer::{
-    Checkpoint, FailedRow, LoadedTable, MayBeCounted, Progress, TransferError, counted,
-};
+use crate::table::transfer::{Checkpoint, FailedRow, MayBeCounted, Progress, TransferError, counted};
 
 /// What a load did with its input.
 ///
@@ -17,7 +16,7 @@ use crate::table::transfer::{
 #[must_use = "rows that were not written are in the report; `.all_written()?` makes them an error"]
 #[derive(Debug)]
 pub struct LoadReport {
-    pub(super) tables: Vec<LoadedTable>,
+    pub(super) table: Arc<str>,
     pub(super) progress: Progress,
     pub(super) failed: Vec<FailedRow>,
     pub(super) checkpoint: Checkpoint,
@@ -46,28 +45,6 @@ pub(super) enum Reason {
 }
 
 impl LoadReport {
-    /// The numbers of each table, in the order in which the load was given them.
-    #[must_use]
-    pub fn tables(&self) -> &[LoadedTable] {
-        &self.tables
-    }
-
-    /// The tables by name.
-    fn names(&self) -> impl fmt::Display {
-        fmt::from_fn(|f| {
-            f.write_str(if self.tables.len() > 1 { "tables " } else { "table " })?;
-            for (at, table) in self.tables.iter().enumerate() {
-                let between = match at {
-                    0 => "",
-                    at if at + 1 == self.tables.len() => " and ",
-                    _ => ", ",
-                };
-                write!(f, "{between}`{}`", table.name)?;
-            }
-            Ok(())
-        })
-    }
-
     /// How many rows were read to be written, without those that a resumed load skipped.
     #[must_use]
     pub fn read(&self) -> u64 {
@@ -147,10 +124,10 @@ impl fmt::Display for LoadReport {
         let Progress { written, kept, failed, bytes, requests, elapsed, .. } = self.progress;
         write!(
             f,
-            "{} of {} written to {} by {} in {:.1} s, {failed} failed",
+            "{} of {} written to table `{}` by {} in {:.1} s, {failed} failed",
             counted(written, "row"),
             counted(bytes, "byte"),
-            self.names(),
+            self.table,
             counted(requests, "request"),
             elapsed.as_secs_f64(),
         )?;
@@ -249,19 +226,18 @@ impl LoadError {
 /// Why the load ended, the first failed row if rows did, and where to resume.
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LoadReport { progress, failed, .. } = &*self.report;
-        let tables = self.report.names();
+        let LoadReport { table, progress, failed, .. } = &*self.report;
         match &self.reason {
-            Reason::NotStarted(error) => write!(f, "the load of {tables} did not start: {error}")?,
+            Reason::NotStarted(error) => write!(f, "the load of table `{table}` did not start: {error}")?,
             Reason::MayBeCounted(MayBeCounted(items)) => write!(
                 f,
-                "the load of {tables} cannot know whether the sums of {} were added to by an earlier run: the server does not remember it, \
+                "the load of table `{table}` cannot know whether the sums of {} were added to by an earlier run: the server does not remember it, \
                  by the clocks, or is not known to honour idempotency tokens; compare these rows with the input, or add them again by \
                  `.may_count_twice()`, and the report names them",
                 ShownItems(items),
             )?,
             Reason::Stopped(error) => {
-                write!(f, "the load of {tables} ended early")?;
+                write!(f, "the load of table `{table}` ended early")?;
                 match error {
                     TransferError::Failed(error) => write!(f, ": {error}")?,
                     TransferError::Input(error) => write!(f, ": its input failed: {error}")?,
@@ -281,7 +257,7 @@ impl fmt::Display for LoadError {
             Reason::RowsFailed => {
                 let verb = if progress.failed == 1 { "was" } else { "were" };
                 let read = counted(progress.read, "row");
-                write!(f, "{} of {read} {verb} not written to {tables}", progress.failed)?;
+                write!(f, "{} of {read} {verb} not written to table `{table}`", progress.failed)?;
             }
         }
         if let (Some(first), Reason::Stopped(TransferError::TooManyFailed { .. }) | Reason::RowsFailed) =

@@ -13,45 +13,40 @@ use futures_core::Stream;
 use tokio::task::yield_now;
 
 use super::report::Reason;
-use super::tables::RowParts;
-use super::{Checkpoint, Load, LoadError, LoadItem, LoadReport, LoadTables, Settings, WriteMode};
+use super::{Checkpoint, Load, LoadError, LoadItem, LoadReport, LoadTarget, RowParts, Settings, WriteMode};
 use crate::client::{Entry, Error};
 use crate::table::Handle;
 use crate::table::handle::Written;
 use crate::table::transfer::{
     Additions, Engine, Every, IfAbsent, Intake, MayBeCounted, Policy, Puts, READ_AT_ONCE, Reporter, Sink,
-    Source, Store, Target, Tracker, TransferError, Watched,
+    Source, Store, Tracker, TransferError, Watched,
 };
 use crate::table::watch::WatchedTable;
 
 pub(super) async fn run<T, S>(load: Load<'_, T, S>) -> Result<LoadReport, LoadError>
 where
-    T: LoadTables,
+    T: LoadTarget,
     S: Stream<Item: LoadItem<T::Item>> + Send,
 {
-    let Load { tables, rows, settings, on_progress, mut on_checkpoint, resume } = load;
+    let Load { table, rows, settings, on_progress, mut on_checkpoint, resume } = load;
     // A load waits out an outage, also where it writes row by row.
-    let tables = tables.without_retry_budget();
-    let handles: Vec<_> = tables.handles().into_iter().cloned().collect();
-    let by_ref: Vec<_> = handles.iter().collect();
-    let names = || handles.iter().map(|table| &**table.name.table());
+    let table = table.without_retry_budget();
+    let handle = table.handle().clone();
+    let name = handle.name.table();
     let resumes = resume.is_some();
     let given = resume.unwrap_or_else(|| match settings.adds_sums {
-        false => Checkpoint::begin(&by_ref),
-        true => Checkpoint::begin(&by_ref).adding_sums(),
+        false => Checkpoint::begin(&handle),
+        true => Checkpoint::begin(&handle).adding_sums(),
     });
     let mut reporter = Reporter::new(on_progress);
-    // Of the tables that the load is given: those of a checkpoint of other ones are an error.
-    let rows_of_item = handles.len() as u64;
-    let every = settings.checkpoint_every.saturating_mul(rows_of_item);
     let every = match settings.adds_sums {
-        false => Every::Rows(every),
-        true => Every::RowsOrTime(every, FRESH_FOR),
+        false => Every::Rows(settings.checkpoint_every),
+        true => Every::RowsOrTime(settings.checkpoint_every, FRESH_FOR),
     };
     let mut done = given.done();
-    let begun = reporter.reporting(begin(&given, &by_ref, &settings)).await;
+    let begun = reporter.reporting(begin(&given, &handle, &settings)).await;
     let begun = begun.map_err(Reason::NotStarted).and_then(|(begin, starts)| {
-        let additions = additions(&begin, &by_ref, &settings).map_err(Reason::MayBeCounted)?;
+        let additions = additions(&begin, &handle, &settings).map_err(Reason::MayBeCounted)?;
         Ok((begin, starts, additions))
     });
     let (begin, starts) = match begun {
@@ -60,8 +55,7 @@ where
             (begin, starts)
         }
         Err(reason) => {
-            let tracker = Tracker::new(reporter, done, None, every, None).with_tables(names());
-            return end(tracker, &given, Some(reason));
+            return end(name, Tracker::new(reporter, done, None, every, None), &given, Some(reason));
         }
     };
     let (at, mut last) = (&begin, None);
@@ -74,37 +68,31 @@ where
             Ok(())
         })
     });
-    let mut tracker =
-        Tracker::new(reporter, done, Some(settings.max_failures), every, store).with_tables(names());
+    let mut tracker = Tracker::new(reporter, done, Some(settings.max_failures), every, store);
     if let (least, Some(most)) = rows.size_hint()
         && least == most
     {
-        tracker.progress().items = (most as u64).checked_mul(rows_of_item);
+        tracker.progress().items = Some(most as u64);
     }
-    let watched: Vec<_> = handles.iter().map(|table| Arc::new(WatchedTable::new(table))).collect();
-    let targets = watched.iter().zip(starts).map(|(watched, starts)| {
-        let (table, watched) = (watched.table.clone(), Arc::clone(watched));
-        let sink: Arc<dyn Sink> = match settings.mode {
-            WriteMode::Put | WriteMode::Insert => Arc::new(Watched::new(Puts(table), watched)),
-            WriteMode::IfAbsent => Arc::new(Watched::new(IfAbsent(table), watched)),
-        };
-        Target { starts, sink }
-    });
-    let mut engine = Engine::new(settings.engine, tracker, targets.collect());
-    let parts = handles.iter().map(|table| {
-        let merges = match settings.mode {
-            WriteMode::Put => false,
-            WriteMode::Insert => true,
-            WriteMode::IfAbsent => table.visible.hides_no_row(),
-        };
-        match settings.adds_sums {
+    let watched = Arc::new(WatchedTable::new(&handle));
+    let sink: Arc<dyn Sink> = match settings.mode {
+        WriteMode::Put | WriteMode::Insert => {
+            Arc::new(Watched::new(Puts(handle.clone()), Arc::clone(&watched)))
+        }
+        WriteMode::IfAbsent => Arc::new(Watched::new(IfAbsent(handle.clone()), Arc::clone(&watched))),
+    };
+    let mut engine = Engine::new(settings.engine, tracker, starts, sink);
+    let merges = match settings.mode {
+        WriteMode::Put => false,
+        WriteMode::Insert => true,
+        WriteMode::IfAbsent => handle.visible.hides_no_row(),
+    };
+    let mut rows = Items {
+        parts: match settings.adds_sums {
             false => RowParts::Columns { merges },
             true => RowParts::All { merges },
-        }
-    });
-    let mut rows = Items {
-        parts: parts.collect(),
-        tables,
+        },
+        table,
         mode: settings.mode,
         adds_sums: settings.adds_sums,
         input: pin!(rows),
@@ -112,20 +100,18 @@ where
         has_ended: false,
     };
     if resumes && let Err(reason) = rows.skip_to(&begin, &mut engine.intake()).await {
-        return end(engine.into_tracker(), &begin, Some(reason));
+        return end(name, engine.into_tracker(), &begin, Some(reason));
     }
     let (tracker, mut error) = engine.run(pin!(rows)).await;
     // Rows in a table that is not read count for more than why the load ended.
-    for table in &watched {
-        if let Err(moved) = table.end().await {
-            error = Some(TransferError::Failed(moved));
-        }
+    if let Err(moved) = watched.end().await {
+        error = Some(TransferError::Failed(moved));
     }
     let reason = error.map(|error| match error {
         TransferError::MayBeCounted(items) => Reason::MayBeCounted(items),
         error => Reason::Stopped(error),
     });
-    end(tracker, &begin, reason)
+    end(name, tracker, &begin, reason)
 }
 
 /// How old the checkpoint of a load that adds sums becomes: far less than the time in which it can be resumed.
@@ -137,63 +123,42 @@ const FRESH_FOR: Duration = Duration::from_secs(30);
 /// The items that may be counted twice, if they may not.
 fn additions(
     begin: &Checkpoint,
-    tables: &[&Handle],
+    table: &Handle,
     settings: &Settings,
 ) -> Result<Option<Additions>, MayBeCounted> {
-    let (Some(sums), Some(first)) = (begin.sums(), tables.first()) else { return Ok(None) };
+    let Some(sums) = begin.sums() else { return Ok(None) };
     let policy = Policy {
-        has_sums: tables.iter().any(|table| table.visible.schema().has_sums()),
-        honours_tokens: tables.iter().all(|table| table.client.honours_tokens()),
+        has_sums: table.visible.schema().has_sums(),
+        honours_tokens: table.client.honours_tokens(),
         may_count_twice: settings.may_count_twice,
     };
-    let from = (begin.items(), tables.len() as u64);
-    Additions::resume(sums, policy, first.client.clock(), from, settings.checkpoint_every).map(Some)
+    Additions::resume(sums, policy, table.client.clock(), begin.items(), settings.checkpoint_every).map(Some)
 }
 
-/// Checks the checkpoint against the tables; returns it, bound to the tables, and where the partitions of each begin.
+/// Checks the checkpoint against the table; returns it, bound to the table, and where its partitions begin.
 async fn begin(
     given: &Checkpoint,
-    tables: &[&Handle],
+    table: &Handle,
     settings: &Settings,
-) -> Result<(Checkpoint, Vec<Vec<Vec<u8>>>), Error> {
-    given.check(tables)?;
-    if let Some(first) = tables.first() {
-        given.check_sums(settings.adds_sums, first)?;
-        if settings.adds_sums && settings.mode == WriteMode::IfAbsent {
-            return Err(Error::definition(
-                &first.name,
-                "a load cannot both `add_sums` and write rows `if_absent`: after a lost answer, it cannot tell a row that it added to from \
-                 one that was there; leave one of both out",
-            ));
-        }
+) -> Result<(Checkpoint, Vec<Vec<u8>>), Error> {
+    given.check(table)?;
+    given.check_sums(settings.adds_sums, table)?;
+    if settings.adds_sums && settings.mode == WriteMode::IfAbsent {
+        return Err(Error::definition(
+            &table.name,
+            "a load cannot both `add_sums` and write rows `if_absent`: after a lost answer, it cannot tell a row that it added to from \
+             one that was there; leave one of both out",
+        ));
     }
-    check_distinct(tables)?;
-    let mut starts = Vec::new();
-    for table in tables {
-        table.ensure_fits(Written::Rows).await?;
-        starts.push(table.partition_starts().await?);
-    }
-    // The requests have shown that the tables exist, so their ids are known now.
-    Ok((given.bound_to(tables)?, starts))
-}
-
-/// Rejects two tables that could write one row: nothing would say which of both counts.
-fn check_distinct(tables: &[&Handle]) -> Result<(), Error> {
-    for (at, table) in tables.iter().enumerate() {
-        let place = |table: &Handle| (table.client.table_name(&table.name), table.key.schema().tag());
-        if tables.iter().skip(at + 1).any(|other| place(other) == place(table)) {
-            return Err(Error::definition(
-                &table.name,
-                "the load writes to it twice, and two rows of an item could have one key, in no order; load both rows as items of their \
-                 own, or give each key type a tag",
-            ));
-        }
-    }
-    Ok(())
+    table.ensure_fits(Written::Rows).await?;
+    let starts = table.partition_starts().await?;
+    // The requests have shown that the table exists, so its id is known now.
+    Ok((given.bound_to(table)?, starts))
 }
 
 /// Reports the end of a load that began at a checkpoint.
 fn end(
+    table: &Arc<str>,
     mut tracker: Tracker<'_>,
     begin: &Checkpoint,
     reason: Option<Reason>,
@@ -201,7 +166,7 @@ fn end(
     tracker.reporter.report();
     tracker.end();
     let report = LoadReport {
-        tables: tracker.tables,
+        table: Arc::clone(table),
         progress: tracker.reporter.progress,
         checkpoint: begin.at(&tracker.done),
         failed: tracker.failed,
@@ -214,9 +179,9 @@ fn end(
 
 /// The items of a load's input.
 struct Items<'i, T, S> {
-    tables: T,
-    /// Of each table, what is written of a row.
-    parts: Vec<RowParts>,
+    table: T,
+    /// What is written of a row.
+    parts: RowParts,
     mode: WriteMode,
     adds_sums: bool,
     input: Pin<&'i mut S>,
@@ -228,11 +193,11 @@ struct Items<'i, T, S> {
 /// Nothing in it is pinned but the input, which is elsewhere.
 impl<T, S> Unpin for Items<'_, T, S> {}
 
-impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
+impl<T: LoadTarget, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
     /// Reads the items before the checkpoint, and takes in their rows that had failed.
     async fn skip_to(&mut self, checkpoint: &Checkpoint, intake: &mut Intake<'_, '_>) -> Result<(), Reason> {
         let items = checkpoint.items();
-        let failed: HashSet<u64> = checkpoint.failed_rows().into_iter().collect();
+        let failed: HashSet<u64> = checkpoint.failed().iter().copied().collect();
         let counted = checkpoint.sums().map(|sums| sums.counted().iter().copied().collect());
         let counted: HashSet<u64> = counted.unwrap_or_default();
         let mut retries = RetryRows::default();
@@ -241,10 +206,8 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
             match intake.tracker.reporter.reporting(next).await {
                 Some(item) => self.skip(index, item, &failed, &counted, &mut retries, intake)?,
                 None => {
-                    let tables = self.tables.handles();
-                    let name = tables.first().map_or("", |table| &**table.name.table());
                     return Err(Reason::NotStarted(Error::mismatch(
-                        name,
+                        self.table.handle().name.table(),
                         format!(
                             "the checkpoint was made after {items} items, and the input has {index}; resume with the \
                              whole input that the load began with, or load from the beginning: leave `.resume(…)` out"
@@ -276,7 +239,7 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         Ok(())
     }
 
-    /// Skips the rows of an item before the checkpoint, or encodes them to be retried.
+    /// Skips an item before the checkpoint, or encodes its row to be retried.
     fn skip(
         &mut self,
         index: u64,
@@ -287,39 +250,36 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         intake: &mut Intake<'_, '_>,
     ) -> Result<(), Reason> {
         let item = item.into_item().map_err(|error| Reason::Stopped(TransferError::Input(error)))?;
-        let (item, tables) = (item.borrow(), self.parts.len());
-        for table in 0..tables {
-            let index = index * tables as u64 + table as u64;
-            if counted.contains(&index) {
-                let row = self.encode_again(table, item, self.parts(table).without_additions());
-                retries.add(index, table, RetryRow { row, additions: None, has_failed: false });
-                continue;
-            }
-            if failed.contains(&index) {
-                let additions = self.adds_sums.then(|| self.encode_again(table, item, RowParts::Additions));
-                let row = self.encode_again(table, item, self.parts(table).without_additions());
-                retries.add(index, table, RetryRow { row, additions, has_failed: true });
-                continue;
-            }
-            if !retries.is_empty()
-                && let Some(encoded) = self.tables.encode_item_key(table, item).map(|key| (table, key.into()))
-                && retries.has(&encoded)
-            {
-                if self.mode == WriteMode::Insert {
-                    // It does not replace the earlier one, so that both are written, in their order. Its additions were counted.
-                    let row = self.encode_again(table, item, self.parts(table).without_additions());
-                    if matches!(&row, Ok(entry) if entry.mutations.is_empty()) {
-                        intake.tracker.skip_item();
-                        continue;
-                    }
-                    retries.add(index, table, RetryRow { row, additions: None, has_failed: false });
-                    continue;
+        let item = item.borrow();
+        let without_additions = self.parts.without_additions();
+        if counted.contains(&index) {
+            let row = self.encode_again(item, without_additions);
+            retries.add(index, RetryRow { row, additions: None, has_failed: false });
+            return Ok(());
+        }
+        if failed.contains(&index) {
+            let additions = self.adds_sums.then(|| self.encode_again(item, RowParts::Additions));
+            let row = self.encode_again(item, without_additions);
+            retries.add(index, RetryRow { row, additions, has_failed: true });
+            return Ok(());
+        }
+        if !retries.is_empty()
+            && let Some(key) = self.table.encode_item_key(item)
+            && retries.has(&key)
+        {
+            if self.mode == WriteMode::Insert {
+                // It does not replace the earlier one, so that both are written, in their order. Its additions were counted.
+                let row = self.encode_again(item, without_additions);
+                if !matches!(&row, Ok(entry) if entry.mutations.is_empty()) {
+                    retries.add(index, RetryRow { row, additions: None, has_failed: false });
+                    return Ok(());
                 }
-                let superseded = retries.supersede(&encoded);
+            } else {
+                let superseded = retries.supersede(&key);
                 superseded.into_iter().for_each(|index| intake.tracker.supersede(index));
             }
-            intake.tracker.skip_item();
         }
+        intake.tracker.skip_item();
         Ok(())
     }
 
@@ -329,27 +289,24 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         intake: &mut Intake<'_, '_>,
     ) -> Result<(), TransferError> {
         let item = item.into_item().map_err(TransferError::Input)?;
-        let repeats = intake.tracker.repeats();
-        for table in 0..self.parts.len() {
-            let encoded = self.encode(table, item.borrow(), self.parts(table));
-            let encoded = match encoded {
-                Ok(()) if repeats => self.split_repeated(table, item.borrow()),
-                encoded => encoded.map(|()| None),
-            };
-            match encoded {
-                Ok(None) => intake.item(&self.scratch),
-                Ok(Some(columns)) => intake.item_in_two(&columns, &self.scratch),
-                Err((key, error)) => intake.tracker.item_failed(key, error)?,
-            }
+        let item = item.borrow();
+        let encoded = match self.encode(item, self.parts) {
+            Ok(()) if intake.tracker.repeats() => self.split_repeated(item),
+            encoded => encoded.map(|()| None),
+        };
+        match encoded {
+            Ok(None) => intake.item(&self.scratch),
+            Ok(Some(columns)) => intake.item_in_two(&columns, &self.scratch),
+            Err((key, error)) => intake.tracker.item_failed(key, error)?,
         }
         Ok(())
     }
 
     /// Splits a row in `scratch` that an earlier run may have written: returns its columns, and leaves its additions in `scratch`. A server
     /// that knows the token of an entry skips all of it, and the columns must be written again after those of earlier rows with the key.
-    fn split_repeated(&mut self, table: usize, item: &T::Item) -> EncodeResult<Option<Entry>> {
-        let columns = self.encode_again(table, item, self.parts(table).without_additions())?;
-        self.encode(table, item, RowParts::Additions)?;
+    fn split_repeated(&mut self, item: &T::Item) -> EncodeResult<Option<Entry>> {
+        let columns = self.encode_again(item, self.parts.without_additions())?;
+        self.encode(item, RowParts::Additions)?;
         if self.scratch.mutations.is_empty() {
             self.scratch = columns;
             return Ok(None);
@@ -357,27 +314,22 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         Ok(Some(columns).filter(|columns| !columns.mutations.is_empty()))
     }
 
-    /// What is written of the rows of a table.
-    fn parts(&self, table: usize) -> RowParts {
-        self.parts.get(table).copied().unwrap_or(RowParts::Columns { merges: false })
+    /// Encodes the row of an item before the checkpoint.
+    fn encode_again(&mut self, item: &T::Item, parts: RowParts) -> EncodeResult {
+        self.encode(item, parts).map(|()| self.scratch.clone())
     }
 
-    /// Encodes the row of a table before the checkpoint.
-    fn encode_again(&mut self, table: usize, item: &T::Item, parts: RowParts) -> EncodeResult {
-        self.encode(table, item, parts).map(|()| self.scratch.clone())
-    }
-
-    /// Encodes the row of a table into `scratch`.
-    fn encode(&mut self, table: usize, item: &T::Item, parts: RowParts) -> EncodeResult<()> {
-        let Self { tables, scratch, .. } = self;
-        tables.encode_item(table, item, parts, scratch).map_err(|error| {
+    /// Encodes the row of an item into `scratch`.
+    fn encode(&mut self, item: &T::Item, parts: RowParts) -> EncodeResult<()> {
+        let Self { table, scratch, .. } = self;
+        table.encode_item(item, parts, scratch).map_err(|error| {
             let key = Bytes::copy_from_slice(&scratch.key);
             (Some(key).filter(|key| !key.is_empty()), error)
         })
     }
 }
 
-impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Source for Items<'_, T, S> {
+impl<T: LoadTarget, S: Stream<Item: LoadItem<T::Item>>> Source for Items<'_, T, S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -419,8 +371,7 @@ type EncodeResult<T = Entry> = Result<T, (Option<Bytes>, Error)>;
 #[derive(Default)]
 struct RetryRows {
     rows: BTreeMap<u64, RetryRow>,
-    /// By the table and the key.
-    by_key: HashMap<(usize, Bytes), Vec<u64>>,
+    by_key: HashMap<Bytes, Vec<u64>>,
 }
 
 struct RetryRow {
@@ -433,13 +384,13 @@ struct RetryRow {
 }
 
 impl RetryRows {
-    fn add(&mut self, index: u64, table: usize, row: RetryRow) {
+    fn add(&mut self, index: u64, row: RetryRow) {
         let key = match &row.row {
             Ok(entry) => Some(&entry.key[..]),
             Err((key, _)) => key.as_deref(),
         };
         if let Some(key) = key {
-            self.by_key.entry((table, Bytes::copy_from_slice(key))).or_default().push(index);
+            self.by_key.entry(Bytes::copy_from_slice(key)).or_default().push(index);
         }
         self.rows.insert(index, row);
     }
@@ -448,13 +399,13 @@ impl RetryRows {
         self.rows.is_empty()
     }
 
-    fn has(&self, key: &(usize, Bytes)) -> bool {
+    fn has(&self, key: &[u8]) -> bool {
         self.by_key.contains_key(key)
     }
 
     /// Removes the rows with this key, since a later one was written; returns their indexes. Those that add something stay, and do
     /// nothing else.
-    fn supersede(&mut self, key: &(usize, Bytes)) -> Vec<u64> {
+    fn supersede(&mut self, key: &[u8]) -> Vec<u64> {
         let mut indexes = self.by_key.remove(key).unwrap_or_default();
         indexes.retain(|index| {
             let Some(row) = self.rows.remove(index) else { return true };

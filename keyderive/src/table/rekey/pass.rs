@@ -24,7 +24,7 @@ use crate::table::handle::windows;
 use crate::table::reserved::ORIGINS;
 use crate::table::transfer::{
     BatchLimits, CellCopy, Checked, Comparison, Done, Engine, Every, Examined, Fault, Mapping, NewKeys,
-    Origin, Origins, Outcomes, PartsLeft, Settings, ShowKey, Sink, TableDiff, TableRows, Target, Tracker,
+    Origin, Origins, Outcomes, PartsLeft, Settings, ShowKey, Sink, TableDiff, TableRows, Tracker,
     TransferError, Versioned, compare, counted, list_faults, write_each,
 };
 
@@ -350,8 +350,7 @@ impl Migration {
             // Keys are distinct, since both conversions are inverse to each other, which the keys check.
             ..Settings::default()
         };
-        let target = Target { starts, sink: Arc::clone(&copies) as Arc<dyn Sink> };
-        let engine = Engine::new(settings, tracker, vec![target]);
+        let engine = Engine::new(settings, tracker, starts, Arc::clone(&copies) as Arc<dyn Sink>);
         let copied = async {
             let (mut tracker, error) = engine.run(pin!(rows)).await;
             tracker.reporter.report();

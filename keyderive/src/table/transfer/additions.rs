@@ -85,8 +85,6 @@ impl StoredAdditions {
 pub(crate) struct Additions {
     load: u64,
     clock: Clock,
-    /// How many rows an item has.
-    tables: u64,
     /// Rows of earlier runs: all that are sent again and not among the failed ones.
     repeated: Sent,
     failed: BTreeMap<u64, FailedAddition>,
@@ -145,7 +143,7 @@ impl Policy {
 pub(crate) struct MayBeCounted(pub(crate) Vec<Range<u64>>);
 
 impl Additions {
-    /// Those of a load that begins after so many items, of so many rows each.
+    /// Those of a load that begins after so many items.
     ///
     /// # Errors
     /// The items that may be counted twice, if they may not.
@@ -153,26 +151,25 @@ impl Additions {
         stored: &StoredAdditions,
         policy: Policy,
         clock: &Clock,
-        (items, tables): (u64, u64),
+        items: u64,
         most_reserved: u64,
     ) -> Result<Self, MayBeCounted> {
         let StoredAdditions { load, sent, since, failed, counted, twice } = stored.clone();
-        let (begin, now) = (items.saturating_mul(tables), seconds(clock));
+        let now = seconds(clock);
         let failed = failed
             .into_iter()
             .map(|(row, since)| (row, FailedAddition { since, may_be_counted: true, is_sent: false }));
         let mut additions = Self {
             load,
             clock: clock.clone(),
-            tables,
-            repeated: Sent { below: sent.saturating_mul(tables), at: since },
+            repeated: Sent { below: sent, at: since },
             failed: failed.collect(),
             counted: counted.into_iter().collect(),
             split: HashMap::new(),
             sent: Vec::new(),
-            reserved: Sent { below: begin, at: now },
-            reserved_at: begin,
-            most_reserved: most_reserved.saturating_mul(tables),
+            reserved: Sent { below: items, at: now },
+            reserved_at: items,
+            most_reserved,
             twice,
             policy,
             has_ended: false,
@@ -181,12 +178,11 @@ impl Additions {
             .filter(|(_, failed)| policy.may_be_forgotten(failed.since, now))
             .map(|(row, _)| *row..row + 1)
             .collect();
-        if begin < additions.repeated.below && policy.may_be_forgotten(since, now) {
-            lost.push(begin..additions.repeated.below);
+        if items < sent && policy.may_be_forgotten(since, now) {
+            lost.push(items..sent);
         }
         if !lost.is_empty() && !policy.may_count_twice {
-            let items = lost.into_iter().map(|rows| additions.items(&rows));
-            return Err(MayBeCounted(items.collect()));
+            return Err(MayBeCounted(lost));
         }
         lost.into_iter().for_each(|rows| additions.count_twice(rows, now));
         Ok(additions)
@@ -198,16 +194,10 @@ impl Additions {
             Some(failed) => failed.since = now,
             None => self.repeated.at = now,
         }
-        let items = self.items(&rows);
-        match self.twice.last_mut().filter(|last| (last.start..=last.end).contains(&items.start)) {
-            Some(last) => last.end = last.end.max(items.end),
-            None => self.twice.push(items),
+        match self.twice.last_mut().filter(|last| (last.start..=last.end).contains(&rows.start)) {
+            Some(last) => last.end = last.end.max(rows.end),
+            None => self.twice.push(rows),
         }
-    }
-
-    /// The items of rows.
-    fn items(&self, rows: &Range<u64>) -> Range<u64> {
-        rows.start / self.tables..rows.end.div_ceil(self.tables)
     }
 
     /// Whether an earlier run may have sent this row, which is not done.
@@ -236,7 +226,7 @@ impl Additions {
 
     /// How many further items may be read before the next checkpoint is stored, if `next` is the next row.
     pub(super) fn room(&self, next: u64) -> u64 {
-        self.reserved.below.saturating_sub(next) / self.tables
+        self.reserved.below.saturating_sub(next)
     }
 
     /// Lets further rows be sent once a checkpoint is stored: about as many as are read in [`RESERVED_FOR`].
@@ -244,7 +234,7 @@ impl Additions {
         let now = seconds(&self.clock);
         let elapsed = now.saturating_sub(self.reserved.at).max(1).cast_unsigned();
         let read = next.saturating_sub(self.reserved_at);
-        let least = if self.sent.is_empty() { RESERVED_AT_FIRST } else { 1 } * self.tables;
+        let least = if self.sent.is_empty() { RESERVED_AT_FIRST } else { 1 };
         let rows = (read / elapsed).saturating_mul(RESERVED_FOR.as_secs());
         let rows = rows.clamp(least, self.most_reserved.max(least));
         self.reserved = Sent { below: self.reserved.below.max(next.saturating_add(rows)), at: now };
@@ -267,7 +257,7 @@ impl Additions {
     /// # Errors
     /// The items that may be counted twice, if they may not.
     pub(super) fn send(&mut self, batch: &mut LoadBatch, done: u64) -> Result<(), MayBeCounted> {
-        let (now, done) = (seconds(&self.clock), self.whole_items(done));
+        let now = seconds(&self.clock);
         let mut oldest = now;
         let mut tokens = Vec::with_capacity(batch.indexes.len());
         for (position, row) in batch.indexes.iter().enumerate() {
@@ -315,7 +305,7 @@ impl Additions {
             return Ok(Some(since));
         }
         if !self.policy.may_count_twice {
-            return Err(MayBeCounted(vec![self.items(&rows)]));
+            return Err(MayBeCounted(vec![rows]));
         }
         // Where the server ignores tokens, that was noted when the load began.
         if self.policy.honours_tokens {
@@ -364,7 +354,6 @@ impl Additions {
 
     /// What a checkpoint has of them after so many rows, of which these failed.
     pub(super) fn stored(&self, done: u64, failed: &[u64]) -> StoredAdditions {
-        let done = self.whole_items(done);
         let sent = self.rows_sent().map(|sent| sent.below).chain([done]).max().unwrap_or(done);
         let below = if self.has_ended { sent } else { sent.max(self.reserved.below) };
         let uncounted = failed.iter().filter_map(|row| {
@@ -373,7 +362,7 @@ impl Additions {
         });
         StoredAdditions {
             load: self.load,
-            sent: below.div_ceil(self.tables),
+            sent: below,
             since: self.since(done).min(seconds(&self.clock)),
             failed: uncounted.collect(),
             counted: failed.iter().filter(|row| self.counted.contains(row)).copied().collect(),
@@ -389,11 +378,6 @@ impl Additions {
 
     fn rows_sent(&self) -> impl Iterator<Item = &Sent> {
         [&self.repeated].into_iter().chain(&self.sent)
-    }
-
-    /// The rows of whole items among the first rows.
-    fn whole_items(&self, rows: u64) -> u64 {
-        rows - rows % self.tables
     }
 }
 
@@ -415,7 +399,7 @@ mod tests {
     }
 
     fn resumed(stored: &StoredAdditions, policy: Policy, items: u64) -> Result<Additions, MayBeCounted> {
-        Additions::resume(stored, policy, &Clock::default(), (items, 2), 1000)
+        Additions::resume(stored, policy, &Clock::default(), items, 1000)
     }
 
     /// What an ended run leaves is all that may have been sent; a running one may send more before its next checkpoint.
@@ -423,18 +407,17 @@ mod tests {
     fn a_checkpoint_reaches_as_far_as_rows_may_be_sent() {
         let now = seconds(&Clock::default());
         let mut additions = resumed(&stored(100, 0), POLICY, 100).unwrap_or_else(|_| panic!());
-        additions.reserve(200);
-        assert_eq!((additions.room(200), additions.room(201)), (RESERVED_AT_FIRST, RESERVED_AT_FIRST - 1));
-        assert_eq!(additions.stored(200, &[]).sent, 100 + RESERVED_AT_FIRST);
-        additions.sent.push(Sent { below: 211, at: now - 30 });
-        additions.sent.push(Sent { below: 231, at: now - 20 });
-        assert_eq!(additions.stored(200, &[]).since, now - 30);
-        // The rows that the first of both reached are done, but for one of an item of two.
-        assert_eq!(additions.stored(211, &[]).since, now - 30);
-        assert_eq!(additions.stored(212, &[]).since, now - 20);
+        additions.reserve(100);
+        assert_eq!((additions.room(100), additions.room(101)), (RESERVED_AT_FIRST, RESERVED_AT_FIRST - 1));
+        assert_eq!(additions.stored(100, &[]).sent, 100 + RESERVED_AT_FIRST);
+        additions.sent.push(Sent { below: 106, at: now - 30 });
+        additions.sent.push(Sent { below: 116, at: now - 20 });
+        assert_eq!(additions.stored(105, &[]).since, now - 30);
+        // The rows that the first of both reached are done.
+        assert_eq!(additions.stored(106, &[]).since, now - 20);
         additions.end();
-        assert_eq!((additions.stored(212, &[]).sent, additions.stored(232, &[]).sent), (116, 116));
-        assert!(additions.stored(232, &[]).since >= now);
+        assert_eq!((additions.stored(106, &[]).sent, additions.stored(116, &[]).sent), (116, 116));
+        assert!(additions.stored(116, &[]).since >= now);
     }
 
     #[test]
@@ -449,7 +432,7 @@ mod tests {
             assert_eq!(refused(since, policy), Some(items.clone()));
             let twice = Policy { may_count_twice: true, ..policy };
             let additions = resumed(&stored(130, since), twice, 100).unwrap_or_else(|_| panic!());
-            assert_eq!(additions.stored(200, &[]).twice, items.0);
+            assert_eq!(additions.stored(100, &[]).twice, items.0);
         }
         assert_eq!(refused(0, extremes), None);
         // Nothing was sent that is not done.

@@ -132,13 +132,8 @@ impl PartsLeft {
 #[serde(into = "Versioned<Items>", try_from = "Versioned<Items>")]
 pub struct Checkpoint {
     items: u64,
-    /// The items of the failed rows.
     failed: Vec<u64>,
-    /// Of each of them, the number of its table.
-    failed_tables: Vec<usize>,
     table: TableIdentity,
-    /// The other tables of a load to several.
-    others: Vec<TableIdentity>,
     /// What a load that adds sums must know of them.
     sums: Option<StoredAdditions>,
 }
@@ -192,22 +187,16 @@ struct Items {
     #[serde(deserialize_with = "count")]
     items: u64,
     failed: Vec<u64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    failed_tables: Vec<usize>,
     #[serde(flatten)]
     table: TableIdentity,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    other_tables: Vec<TableIdentity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sums: Option<StoredAdditions>,
 }
 
 impl From<Checkpoint> for Versioned<Items> {
     fn from(checkpoint: Checkpoint) -> Self {
-        let Checkpoint { items, failed, failed_tables, table, others, sums } = checkpoint;
-        // Of one table, they are all of the first.
-        let failed_tables = if others.is_empty() { Vec::new() } else { failed_tables };
-        Self::new(Items { items, failed, failed_tables, table, other_tables: others, sums })
+        let Checkpoint { items, failed, table, sums } = checkpoint;
+        Self::new(Items { items, failed, table, sums })
     }
 }
 
@@ -215,38 +204,28 @@ impl TryFrom<Versioned<Items>> for Checkpoint {
     type Error = String;
 
     fn try_from(stored: Versioned<Items>) -> Result<Self, String> {
-        let Items { items, failed, failed_tables, table, other_tables: others, sums } =
+        let Items { items, failed, table, sums } =
             stored.read().map_err(|fault| format!("the checkpoint {fault}"))?;
         if let Some(place) = failed.iter().find(|place| **place >= items) {
             return Err(format!(
                 "the checkpoint is damaged: item {place} failed, and only {items} were processed"
             ));
         }
-        let failed_tables = if others.is_empty() { vec![0; failed.len()] } else { failed_tables };
-        if failed.len() != failed_tables.len() || failed_tables.iter().any(|table| *table > others.len()) {
-            return Err(
-                "the checkpoint is damaged: it does not say of which table each failed row is".to_owned()
-            );
-        }
         // Sorted and distinct, as we store them.
-        let failed: BTreeSet<_> = failed.into_iter().zip(failed_tables).collect();
-        let (failed, failed_tables) = failed.into_iter().unzip();
-        let checkpoint = Self { items, failed, failed_tables, table, others, sums };
-        match &checkpoint.sums {
-            Some(sums) if !sums.fits(items, &checkpoint.failed_rows()) => {
+        let failed: Vec<_> = failed.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+        match &sums {
+            Some(sums) if !sums.fits(items, &failed) => {
                 Err("the checkpoint is damaged: its sums are of other items".to_owned())
             }
-            _ => Ok(checkpoint),
+            _ => Ok(Self { items, failed, table, sums }),
         }
     }
 }
 
 impl Checkpoint {
     /// The checkpoint before the first item.
-    pub(crate) fn begin(tables: &[&Handle]) -> Self {
-        let others = tables.iter().skip(1).map(|table| TableIdentity::of(table)).collect();
-        let table = tables.first().map(|table| TableIdentity::of(table)).unwrap_or_default();
-        Self { items: 0, failed: Vec::new(), failed_tables: Vec::new(), table, others, sums: None }
+    pub(crate) fn begin(table: &Handle) -> Self {
+        Self { items: 0, failed: Vec::new(), table: TableIdentity::of(table), sums: None }
     }
 
     /// The checkpoint before the first item of a load that adds sums.
@@ -275,31 +254,16 @@ impl Checkpoint {
         Err(Error::mismatch(&table.name, text))
     }
 
-    /// The checkpoint of the same load at another time: after the last item of which the rows of all tables are done.
+    /// The checkpoint of the same load at another time: after the last item that is done without a gap.
     pub(crate) fn at(&self, done: &Done) -> Self {
-        let tables = self.tables();
-        let items = done.rows() / tables;
-        let rows: Vec<_> = done.failed().into_iter().filter(|row| row / tables < items).collect();
-        let failed = rows.iter().map(|row| (row / tables, (row % tables) as usize));
-        let (failed, failed_tables) = failed.unzip();
-        let sums = done.additions.as_ref().map(|additions| additions.stored(done.rows(), &rows));
-        Self { items, failed, failed_tables, sums: sums.or_else(|| self.sums.clone()), ..self.clone() }
+        let (items, failed) = (done.rows(), done.failed());
+        let sums = done.additions.as_ref().map(|additions| additions.stored(items, &failed));
+        Self { items, failed, sums: sums.or_else(|| self.sums.clone()), ..self.clone() }
     }
 
-    /// How many rows an item has.
-    fn tables(&self) -> u64 {
-        1 + self.others.len() as u64
-    }
-
-    /// The rows before it: each item has one for each table, one after the other.
+    /// The items before it.
     pub(crate) fn done(&self) -> Done {
-        Done::stream(self.items.saturating_mul(self.tables()), &self.failed_rows())
-    }
-
-    /// The failed ones of these rows.
-    pub(crate) fn failed_rows(&self) -> Vec<u64> {
-        let rows = self.failed.iter().zip(&self.failed_tables);
-        rows.map(|(item, table)| item.saturating_mul(self.tables()).saturating_add(*table as u64)).collect()
+        Done::stream(self.items, &self.failed)
     }
 
     /// How many items from the start of the input are processed: each is written, or among the [`failed`](Self::failed) ones.
@@ -309,8 +273,7 @@ impl Checkpoint {
     }
 
     /// The places in the input, counted from 0 and in order, of the failed rows that a resumed load retries: the first 1000.
-    /// The checkpoint stays before the next one that fails, so it forgets none. An item of which rows failed in several tables is there
-    /// once for each.
+    /// The checkpoint stays before the next one that fails, so it forgets none.
     #[must_use]
     pub fn failed(&self) -> &[u64] {
         &self.failed
@@ -323,21 +286,9 @@ impl Checkpoint {
         self.sums.as_ref().map_or(&[], StoredAdditions::twice)
     }
 
-    /// Rejects other tables, and another number of them.
-    pub(crate) fn check(&self, tables: &[&Handle]) -> Result<(), Error> {
-        if let Some(first) = tables.first()
-            && tables.len() as u64 != self.tables()
-        {
-            let (of, here) = (self.tables(), tables.len());
-            return Err(Error::mismatch(
-                &first.name,
-                format!(
-                    "the checkpoint is of a load to {of} tables, and this load is to {here}; resume it with the same tables, or load \
-                     from the beginning: leave `.resume(…)` out"
-                ),
-            ));
-        }
-        tables.iter().zip(self.identities()).try_for_each(|(table, identity)| match identity.difference(table) {
+    /// Rejects another table.
+    pub(crate) fn check(&self, table: &Handle) -> Result<(), Error> {
+        match self.table.difference(table) {
             None => Ok(()),
             Some(difference) => Err(Error::mismatch(
                 &table.name,
@@ -346,27 +297,19 @@ impl Checkpoint {
                      beginning: leave `.resume(…)` out"
                 ),
             )),
-        })
+        }
     }
 
-    fn identities(&self) -> impl Iterator<Item = &TableIdentity> {
-        [&self.table].into_iter().chain(&self.others)
-    }
-
-    /// Binds the checkpoint to the tables that have these names now; fails if its rows went to another one.
-    pub(crate) fn bound_to(&self, tables: &[&Handle]) -> Result<Self, Error> {
-        let mut bound = tables.iter().zip(self.identities());
-        if let Some((table, _)) =
-            bound.find(|(table, identity)| self.items > 0 && !identity.is_of_this(table))
-        {
+    /// Binds the checkpoint to the table that has this name now; fails if its rows went to another one.
+    pub(crate) fn bound_to(&self, table: &Handle) -> Result<Self, Error> {
+        if self.items > 0 && !self.table.is_of_this(table) {
             return Err(Error::mismatch(
                 &table.name,
                 "the checkpoint is of another table of this name: this one was created since, or is in another Bigtable, \
                  and lacks the rows before the checkpoint; load it from the beginning: leave `.resume(…)` out",
             ));
         }
-        let Self { table, others, .. } = Self::begin(tables);
-        Ok(Self { table, others, ..self.clone() })
+        Ok(Self { table: TableIdentity::of(table), ..self.clone() })
     }
 }
 
@@ -382,20 +325,6 @@ mod tests {
         let checkpoint: Checkpoint = serde_json::from_str(STORED).unwrap();
         assert_eq!((checkpoint.items(), checkpoint.failed()), (100, &[3, 7][..]));
         assert_eq!(serde_json::to_string(&checkpoint).unwrap(), STORED);
-    }
-
-    #[test]
-    fn the_stored_format_of_several_tables_stays() {
-        let stored = STORED.replace(r#""failed":[3,7],"#, r#""failed":[3,7,7],"failed_tables":[1,0,1],"#);
-        let other = r#","other_tables":[{"table":"u","table_id":null,"fingerprint":"0c1705375cfbd9b0"}]}"#;
-        let stored = stored.trim_end_matches('}').to_owned() + other;
-        let checkpoint: Checkpoint = serde_json::from_str(&stored).unwrap();
-        assert_eq!(serde_json::to_string(&checkpoint).unwrap(), stored);
-        assert_eq!((checkpoint.failed_rows(), checkpoint.done().rows()), (vec![7, 14, 15], 200));
-        for damaged in [stored.replace("[1,0,1]", "[1,0]"), stored.replace("[1,0,1]", "[1,0,2]")] {
-            let error = serde_json::from_str::<Checkpoint>(&damaged).unwrap_err().to_string();
-            assert!(error.contains("of which table each failed row is"), "{error}");
-        }
     }
 
     const SUMS: &str = r#","sums":{"load":"00000000000000ff","sent":130,"since":1700000000,"failed":[[7,1690000000]],"counted":[3],"twice":[{"start":1,"end":3}]}}"#;

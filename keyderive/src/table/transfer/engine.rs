@@ -54,8 +54,7 @@ pub(crate) struct Engine<'a> {
     settings: Settings,
     tracker: Tracker<'a>,
     ahead: LookAhead,
-    /// One for each table.
-    sinks: Vec<Arc<dyn Sink>>,
+    sink: Arc<dyn Sink>,
     requests: JoinSet<Finished>,
     in_flight: BatchLimits,
     patience: Option<Patience>,
@@ -67,13 +66,6 @@ pub(crate) struct Engine<'a> {
     out_of_patience: bool,
     /// Why the transfer ends before its source.
     error: Option<TransferError>,
-}
-
-/// A table that a transfer writes to.
-pub(crate) struct Target {
-    /// Where its partitions begin.
-    pub(crate) starts: Vec<Vec<u8>>,
-    pub(crate) sink: Arc<dyn Sink>,
 }
 
 /// A request with the outcomes of its rows.
@@ -97,18 +89,19 @@ enum Event {
 }
 
 impl<'a> Engine<'a> {
-    /// An engine that writes to tables: where the partitions of each begin, and what writes to them.
-    pub(crate) fn new(settings: Settings, tracker: Tracker<'a>, tables: Vec<Target>) -> Self {
-        let (starts, sinks): (Vec<Vec<Bytes>>, _) = tables
-            .into_iter()
-            .map(|table| (table.starts.into_iter().map(Bytes::from).collect(), table.sink))
-            .unzip();
+    /// An engine that writes to a table: where its partitions begin, and what writes to them.
+    pub(crate) fn new(
+        settings: Settings,
+        tracker: Tracker<'a>,
+        starts: Vec<Vec<u8>>,
+        sink: Arc<dyn Sink>,
+    ) -> Self {
         Self {
-            ahead: LookAhead::new(starts, settings.limits),
+            ahead: LookAhead::new(starts.into_iter().map(Bytes::from).collect(), settings.limits),
             patience: settings.patience.map(Patience::new),
             settings,
             tracker,
-            sinks,
+            sink,
             requests: JoinSet::new(),
             in_flight: BatchLimits { bytes: 0, rows: 0 },
             due_at: None,
@@ -208,7 +201,7 @@ impl<'a> Engine<'a> {
             }
             self.in_flight.rows += entries.len();
             self.in_flight.bytes += bytes;
-            let Some(sink) = self.sinks.get(self.ahead.table(&request)).map(Arc::clone) else { return };
+            let sink = Arc::clone(&self.sink);
             self.tracker.sent(sink.requests(entries.len()));
             self.requests.spawn(async move {
                 let outcomes = sink.write(Arc::clone(&entries)).await;

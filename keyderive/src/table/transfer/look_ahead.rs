@@ -24,9 +24,8 @@ use crate::key::fingerprint64;
 /// partitions run out together, and none has many more requests than another in any period.
 pub(crate) struct LookAhead {
     limits: BatchLimits,
-    /// Where the partitions of each table begin.
-    starts: Vec<Vec<Start>>,
-    /// Those of the first table, of the second, and so on.
+    /// Where the partitions begin.
+    starts: Vec<Start>,
     partitions: Vec<Partition>,
     /// The partitions with waiting rows, by their next turn.
     turns: BTreeSet<(u64, usize)>,
@@ -72,16 +71,16 @@ impl<T: AsRef<[u8]>> Start<T> {
 }
 
 impl LookAhead {
-    /// For tables whose partitions begin at these keys, which ascend from the empty one.
-    pub(crate) fn new(starts: Vec<Vec<Bytes>>, limits: BatchLimits) -> Self {
-        let mut partitions: Vec<_> = starts.iter().flatten().map(|_| Partition::default()).collect();
+    /// For a table whose partitions begin at these keys, which ascend from the empty one.
+    pub(crate) fn new(starts: Vec<Bytes>, limits: BatchLimits) -> Self {
+        let mut partitions: Vec<_> = starts.iter().map(|_| Partition::default()).collect();
         // Neighbouring partitions are often on one server.
         for (turn, position) in scattered(partitions.len()).enumerate() {
             partitions[position].turn = turn as u64;
         }
         Self {
             limits,
-            starts: starts.into_iter().map(|table| table.into_iter().map(Start::new).collect()).collect(),
+            starts: starts.into_iter().map(Start::new).collect(),
             next_turn: partitions.len() as u64,
             partitions,
             turns: BTreeSet::new(),
@@ -100,24 +99,12 @@ impl LookAhead {
         self.turns.is_empty()
     }
 
-    /// Which table a request is of.
-    pub(crate) fn table(&self, request: &Request) -> usize {
-        let ends = self.starts.iter().scan(0, |end, table| {
-            *end += table.len();
-            Some(*end)
-        });
-        ends.take_while(|end| *end <= request.partition).count()
-    }
-
-    /// Adds the row at this index of the input. Of several tables, each item has one row after the other.
+    /// Adds the row at this index of the input.
     pub(crate) fn push(&mut self, index: u64, row: &Entry) {
         let key = Start::new(&row.key[..]);
         let begins = |start: &Start| (start.0, &start.1[..]) <= (key.0, key.1);
-        let table = (index % self.starts.len().max(1) as u64) as usize;
-        let before: usize = self.starts.iter().take(table).map(Vec::len).sum();
-        let Some(starts) = self.starts.get(table) else { return };
         // No key is below the first start, which is empty.
-        let position = before + starts.partition_point(begins).saturating_sub(1);
+        let position = self.starts.partition_point(begins).saturating_sub(1);
         let Some(partition) = self.partitions.get_mut(position) else { return };
         if partition.is_empty() {
             self.turns.insert((partition.turn, position));

@@ -3,7 +3,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer};
 
-/// More rows than any table has. Sums of such numbers, and their products with numbers of tables, fit in 64 bits.
+/// More rows than any table has. Sums of such numbers fit in 64 bits.
 pub(super) const MOST_ROWS: u64 = 1 << 48;
 
 /// A number of rows.

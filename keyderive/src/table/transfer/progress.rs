@@ -17,8 +17,7 @@ const REPORT_AT_LEAST: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Rows that were read to be written. Together with `left_out`, it is how much of a load's input was read. A load to several tables
-    /// reads a row for each of them in each item.
+    /// Rows that were read to be written. Together with `left_out`, it is how much of a load's input was read.
     pub read: u64,
     /// Rows that were written.
     pub written: u64,
@@ -39,7 +38,7 @@ pub struct Progress {
     pub counted: u64,
     /// Rows that differ, so far.
     pub different: u64,
-    /// How many rows the input of a load has, if it knows: one for each item and table.
+    /// How many rows the input of a load has, if it knows.
     pub items: Option<u64>,
     /// How many partitions of the table that is read are done: copied, then compared, then counted.
     pub partitions_done: u64,

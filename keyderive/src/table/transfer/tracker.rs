@@ -45,23 +45,15 @@ pub(crate) enum TransferError {
 #[derive(Debug)]
 pub struct FailedRow {
     index: u64,
-    /// Of several.
-    table: Option<String>,
     key: Option<Bytes>,
     error: Error,
 }
 
 impl FailedRow {
-    /// The place of its item in the whole input, counted from 0.
+    /// Its place in the whole input, counted from 0.
     #[must_use]
     pub fn index(&self) -> u64 {
         self.index
-    }
-
-    /// The table that lacks it, if the load writes to [several](crate::load::load_tables).
-    #[must_use]
-    pub fn table(&self) -> Option<&str> {
-        self.table.as_deref()
     }
 
     /// The row key; none if it could not be encoded.
@@ -79,11 +71,8 @@ impl FailedRow {
 
 impl fmt::Display for FailedRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, table, key, error } = self;
+        let Self { index, key, error } = self;
         write!(f, "row {index} of the input, counted from 0")?;
-        if let Some(table) = table {
-            write!(f, ", of table `{table}`")?;
-        }
         if let Some(key) = key {
             write!(f, ", with the key {}", ShownKey(key))?;
         }
@@ -92,22 +81,6 @@ impl fmt::Display for FailedRow {
             None => write!(f, ": {error}"),
         }
     }
-}
-
-/// What a load did with the rows of one of its tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LoadedTable {
-    /// The table's name.
-    pub name: String,
-    /// Rows that were written.
-    pub written: u64,
-    /// Rows that existed, which a load [`if_absent`](crate::load::Load::if_absent) left as they were.
-    pub kept: u64,
-    /// Rows that were not written.
-    pub failed: u64,
-    /// The size of the written rows in their requests.
-    pub bytes: u64,
 }
 
 /// Stores how far a transfer is.
@@ -129,8 +102,6 @@ pub(crate) struct Tracker<'a> {
     pub(crate) done: Done,
     /// The first rows that failed, in the order of their failures.
     pub(crate) failed: Vec<FailedRow>,
-    /// The tables of a load: each item of its stream has a row for each, one after the other.
-    pub(crate) tables: Vec<LoadedTable>,
     /// How many rows may fail; without it, none.
     max_failures: Option<u64>,
     store: Option<Store<'a>>,
@@ -149,20 +120,7 @@ impl<'a> Tracker<'a> {
     ) -> Self {
         reporter.begin_parts(if done.is_stream { 0 } else { done.parts.len() });
         let (stored_rows, stored_at) = (done.rows, Instant::now());
-        let (failed, tables) = (Vec::new(), Vec::new());
-        Self { reporter, done, failed, tables, max_failures, store, every, stored_rows, stored_at }
-    }
-
-    /// Counts the rows of each of these tables, too.
-    pub(crate) fn with_tables<'n>(self, names: impl Iterator<Item = &'n str>) -> Self {
-        let tables = names.map(|name| LoadedTable { name: name.to_owned(), ..LoadedTable::default() });
-        Self { tables: tables.collect(), ..self }
-    }
-
-    /// The table of a row, if they are counted.
-    fn table(&mut self, index: u64) -> Option<&mut LoadedTable> {
-        let tables = self.tables.len() as u64;
-        self.tables.get_mut((index % tables.max(1)) as usize)
+        Self { reporter, done, failed: Vec::new(), max_failures, store, every, stored_rows, stored_at }
     }
 
     pub(crate) fn progress(&mut self) -> &mut Progress {
@@ -242,7 +200,6 @@ impl<'a> Tracker<'a> {
     /// Counts a row that existed and was kept.
     pub(super) fn kept(&mut self, index: u64) {
         self.progress().kept += 1;
-        self.table(index).into_iter().for_each(|table| table.kept += 1);
         self.settle(index, LowWater::settle);
     }
 
@@ -253,10 +210,6 @@ impl<'a> Tracker<'a> {
         }
         self.progress().written += 1;
         self.progress().bytes += bytes as u64;
-        if let Some(table) = self.table(index) {
-            table.written += 1;
-            table.bytes += bytes as u64;
-        }
         self.done.additions.iter_mut().for_each(|additions| additions.settle(index));
         self.settle(index, LowWater::settle);
     }
@@ -281,13 +234,10 @@ impl<'a> Tracker<'a> {
             return Err(TransferError::Failed(key.map_or(error.clone(), |key| Error::entry(&key, error))));
         };
         self.progress().failed += 1;
-        self.table(index).into_iter().for_each(|table| table.failed += 1);
         self.done.additions.iter_mut().for_each(|additions| additions.fail(index, &error));
         self.settle(index, LowWater::fail);
         if self.failed.len() < MAX_LISTED {
-            let tables = self.tables.len().max(1) as u64;
-            let table = self.table(index).filter(|_| tables > 1).map(|table| table.name.clone());
-            self.failed.push(FailedRow { index: index / tables, table, key, error });
+            self.failed.push(FailedRow { index, key, error });
         }
         match self.progress().failed > allowed {
             true => Err(TransferError::TooManyFailed { allowed }),

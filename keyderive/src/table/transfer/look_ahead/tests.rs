@@ -21,7 +21,7 @@ fn starts(count: usize) -> Vec<Bytes> {
 
 /// Loads rows of these partitions; returns the partition and the size of each request.
 fn requests(count: usize, rows: impl Iterator<Item = usize>, look_ahead: usize) -> Vec<(usize, usize)> {
-    let mut ahead = LookAhead::new(vec![starts(count)], LIMITS);
+    let mut ahead = LookAhead::new(starts(count), LIMITS);
     let (mut rows, mut requests) = (rows.enumerate(), Vec::new());
     loop {
         while ahead.size().bytes < look_ahead
@@ -90,7 +90,7 @@ fn a_partition_of_half_the_rows_does_not_crowd_out_others() {
 
 #[test]
 fn sorted_rows_of_one_partition_do_not_go_in_order() {
-    let mut ahead = LookAhead::new(vec![starts(1)], LIMITS);
+    let mut ahead = LookAhead::new(starts(1), LIMITS);
     (0..3_000).for_each(|index| ahead.push(index, &row(&format!("{index:09}"))));
     let first = |(_, batch): (Request, LoadBatch)| batch.entries.key(0);
     let firsts: Vec<_> = std::iter::from_fn(|| ahead.take(|_| ())).map(first).collect();
@@ -100,7 +100,7 @@ fn sorted_rows_of_one_partition_do_not_go_in_order() {
 
 #[test]
 fn a_key_in_flight_holds_back_its_next_row() {
-    let mut ahead = LookAhead::new(vec![starts(2)], LIMITS);
+    let mut ahead = LookAhead::new(starts(2), LIMITS);
     let keys = ["001", "000", "001"];
     keys.iter().enumerate().for_each(|(index, key)| ahead.push(index as u64, &row(key)));
     let first = [ahead.take(|_| ()).unwrap(), ahead.take(|_| ()).unwrap()];
@@ -116,7 +116,7 @@ fn rows_of_one_key_are_sent_one_after_the_other() {
     let mut rng = fastrand::Rng::with_seed(0x6f6e_6365);
     for _ in 0..400 {
         let limits = BatchLimits { bytes: rng.usize(250..4_000), rows: rng.usize(1..20) };
-        let mut ahead = LookAhead::new(vec![starts(rng.usize(1..5))], limits);
+        let mut ahead = LookAhead::new(starts(rng.usize(1..5)), limits);
         let (keys, count) = (rng.usize(1..200), rng.u64(1..300));
         let mut all: Vec<usize> = Vec::new();
         let (mut sent_requests, mut written) = (Vec::new(), Vec::new());
