@@ -1,4 +1,4 @@
-//! `heat`: a picture of what the service says of a table, sizes by part and tablets that were hot; or of what its clients have recorded.
+//! `heat`: bars of what the service says of a table, sizes by part and tablets that were hot; or a picture of what its clients have recorded.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,7 +22,7 @@ use crate::input;
 use crate::layout::{TableArgs, note_raw};
 use crate::output::{Out, Safe, TextFormat, drawn, json_line, write_safe};
 
-/// How many parts a picture has at most: of more, neighbours are drawn as one.
+/// How many bars there are at most: of more parts, neighbours share one.
 const MOST: usize = 40;
 /// How wide labels and bars are in a terminal.
 const LABEL: usize = 30;
@@ -34,7 +34,6 @@ const NO_LOAD: &str =
 /// Draw a table: how large its parts are, and which of its tablets were hot
 ///
 ///     keyderive heat events
-///     keyderive heat events --html heat.html
 ///     keyderive heat events --snapshot one.json two.json --html heat.html
 ///
 /// The service says about how many bytes each part has, never how much it is read and written; it lists the tablets that kept the nodes busiest
@@ -48,11 +47,11 @@ pub(crate) struct Heat {
     /// Draw what clients have recorded, from the JSON of `Client::heat`, of several processes together
     #[arg(long, value_name = "FILE", num_args = 1..)]
     snapshot: Vec<PathBuf>,
-    /// Draw the picture into this file
-    #[arg(long, value_name = "FILE")]
+    /// Draw the picture of what is recorded into this file
+    #[arg(long, value_name = "FILE", requires = "snapshot")]
     svg: Option<PathBuf>,
     /// Draw it into this page, which has the keys and numbers under the pointer
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "snapshot")]
     html: Option<PathBuf>,
     /// How the result is printed
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
@@ -69,7 +68,7 @@ struct TableHeat {
     hot_tablets: Option<Vec<Hot>>,
 }
 
-/// A part of the picture.
+/// A bar.
 struct Row {
     label: String,
     bytes: Option<u64>,
@@ -112,12 +111,6 @@ impl Heat {
             let hot = hot.map(|hot| hot.iter().map(|tablet| Hot::new(&keys, tablet)).collect());
             Ok((TableHeat { table: self.of.table.clone(), bytes, parts, hot_tablets: hot }, rows))
         })?;
-        if let Some(path) = &self.svg {
-            fs::write(path, svg(&heat, &rows)).map_err(|error| Failure::unwritten(path, &error))?;
-        }
-        if let Some(path) = &self.html {
-            fs::write(path, html(&heat, &rows)).map_err(|error| Failure::unwritten(path, &error))?;
-        }
         let mut out = Out::new();
         match self.format.is_json() {
             true => json_line(&mut out, &heat)?,
@@ -287,79 +280,4 @@ fn print(out: &mut Out, heat: &TableHeat, rows: &[Row]) -> io::Result<()> {
         text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
     })?;
     writeln!(out, "\n{NO_LOAD}\n{}", Safe(&hot_line(heat)))
-}
-
-/// Text for SVG and HTML. What XML does not allow has another sign.
-fn escaped(text: &str) -> String {
-    let text = Safe(text).to_string();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn svg(heat: &TableHeat, rows: &[Row]) -> String {
-    const LINE: usize = 18;
-    const BAR: f64 = 360.0;
-    let height = 64 + LINE * (rows.len() + 3);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" font-size=\"12\" viewBox=\"0 0 820 {height}\" width=\"820\" height=\"{height}\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-         <text x=\"16\" y=\"24\" font-size=\"14\" font-weight=\"bold\">{}</text>\n\
-         <text x=\"250\" y=\"50\" text-anchor=\"end\">from</text><text x=\"690\" y=\"50\" text-anchor=\"end\">share of bytes</text>\
-         <text x=\"804\" y=\"50\" text-anchor=\"end\">CPU of a node</text>\n",
-        escaped(&title(heat))
-    );
-    for (at, row) in rows.iter().enumerate() {
-        let (top, base) = (58 + at * LINE, 71 + at * LINE);
-        // The two colours differ in grey too, and a hot part has a number.
-        let colour = if row.cpu.is_some() { "#b3261e" } else { "#7fa8d1" };
-        let cpu = if row.cpu.is_some() { format!(", {} of a node", row.cpu()) } else { String::new() };
-        _ = writeln!(
-            out,
-            "<g><title>from {}: {} bytes{cpu}</title><text x=\"250\" y=\"{base}\" text-anchor=\"end\">{}</text>\
-             <rect x=\"258\" y=\"{top}\" width=\"{:.1}\" height=\"14\" fill=\"{colour}\"/>\
-             <text x=\"690\" y=\"{base}\" text-anchor=\"end\">{:.1} %</text><text x=\"804\" y=\"{base}\" text-anchor=\"end\">{}</text></g>",
-            escaped(&row.label),
-            row.bytes(),
-            escaped(&shortened(&Safe(&row.label).to_string(), 36)),
-            (row.share * BAR).max(1.0),
-            row.share * 100.0,
-            row.cpu()
-        );
-    }
-    for (at, line) in [NO_LOAD, &hot_line(heat)].into_iter().enumerate() {
-        let y = 84 + (rows.len() + at) * LINE;
-        _ = writeln!(
-            out,
-            "<text x=\"16\" y=\"{y}\" fill=\"#555555\">{}</text>",
-            escaped(&shortened(line, 125))
-        );
-    }
-    out + "</svg>\n"
-}
-
-/// The SVG in a page, with the hot tablets below it.
-fn html(heat: &TableHeat, rows: &[Row]) -> String {
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"><title>{}</title>\n\
-         <style>body{{font:14px sans-serif;margin:1em}}td,th{{padding:2px 12px 2px 0;text-align:left}}g:hover rect{{opacity:.6}}</style>\n{}",
-        escaped(&title(heat)),
-        svg(heat, rows)
-    );
-    let hot = heat.hot_tablets.as_deref().unwrap_or_default();
-    if !hot.is_empty() {
-        out += "<table><tr><th>cluster<th>from<th>to<th>CPU of a node<th>since<th>until</tr>\n";
-        for tablet in hot {
-            let cells = [
-                tablet.cluster.clone(),
-                tablet.start(),
-                tablet.end(),
-                format!("{:.0} %", tablet.cpu_percent),
-                tablet.from.clone().unwrap_or_default(),
-                tablet.until.clone().unwrap_or_default(),
-            ];
-            _ = writeln!(out, "<tr>{}</tr>", cells.map(|cell| format!("<td>{}", escaped(&cell))).concat());
-        }
-        out += "</table>\n";
-    }
-    out + "</html>\n"
 }
