@@ -15,6 +15,7 @@ pub mod linearizable;
 #[cfg(test)]
 mod pictures;
 pub mod proxy;
+pub mod raw_client;
 #[cfg(test)]
 mod readme;
 

@@ -21,6 +21,7 @@ const REGENERATE: &str = "KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --test
 #[test]
 fn generated_code_is_current() {
     let options = tonic_prost_build::configure()
+        .build_client(false)
         .btree_map(".")
         .extern_path(".google.bigtable.v2.RowsMessage", "crate::RowsMessage")
         .server_mod_attribute(".", "#[cfg(feature = \"server\")]");

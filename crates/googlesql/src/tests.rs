@@ -11,10 +11,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use keyderive_embedded::Bigtable;
-use keyderive_proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
 use keyderive_proto::admin::r#type::{self as types, Kind};
 use keyderive_proto::admin::{ColumnFamily, CreateTableRequest, Table, Type};
-use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::execute_query_response::Response as Part;
 use keyderive_proto::data::partial_result_set::PartialRows;
 use keyderive_proto::data::result_set_metadata::Schema;
@@ -22,6 +20,7 @@ use keyderive_proto::data::{
     ArrayValue, ColumnMetadata, ExecuteQueryRequest, MutateRowRequest, Mutation, PrepareQueryRequest,
     ProtoRows, Value, mutation, value,
 };
+use keyderive_tests::raw_client::RawClient;
 use prost::Message as _;
 use tonic::Status;
 
@@ -78,7 +77,7 @@ impl Database {
             table: Some(table),
             ..Default::default()
         };
-        BigtableTableAdminClient::new(self.bigtable.clone()).create_table(request).await.unwrap();
+        RawClient::new(self.bigtable.clone()).create_table(request).await.unwrap();
     }
 
     async fn mutate(&self, table: &str, key: &str, mutation: mutation::Mutation) {
@@ -88,7 +87,7 @@ impl Database {
             mutations: vec![Mutation { mutation: Some(mutation), ..Default::default() }],
             ..Default::default()
         };
-        BigtableClient::new(self.bigtable.clone()).mutate_row(request).await.unwrap();
+        RawClient::new(self.bigtable.clone()).mutate_row(request).await.unwrap();
     }
 
     /// Writes `family:qualifier` at a time in seconds.
@@ -123,7 +122,7 @@ impl Database {
             param_types: parameters.iter().map(|(name, of, _)| ((*name).to_owned(), typed(of))).collect(),
             ..Default::default()
         };
-        let mut client = BigtableClient::new(self.bigtable.clone());
+        let mut client = RawClient::new(self.bigtable.clone());
         let prepared = client.prepare_query(request).await?.into_inner();
         let Some(Schema::ProtoSchema(schema)) = prepared.metadata.unwrap().schema else {
             panic!("no columns")

@@ -1,4 +1,4 @@
-//! Bigtable's protocol: the messages, and the clients and servers of its services.
+//! Bigtable's protocol: the messages, and the servers of its services.
 //!
 //! An internal crate of keyderive, for its client, its embedded Bigtable and its tests: any release may change it. Use the
 //! `keyderive` crate.

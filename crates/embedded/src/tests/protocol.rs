@@ -1,7 +1,6 @@
 //! Requests that keyderive's client never sends.
 
 use futures_util::TryStreamExt as _;
-use keyderive_proto::admin::bigtable_instance_admin_client::BigtableInstanceAdminClient;
 use keyderive_proto::admin::{ListClustersRequest, ListHotTabletsRequest};
 use keyderive_proto::data::bigtable_server::Bigtable as _;
 use keyderive_proto::data::row_filter::Filter;
@@ -10,6 +9,7 @@ use keyderive_proto::data::{
     ExecuteQueryRequest, PingAndWarmRequest, PrepareQueryRequest, ReadRowsRequest, ReadRowsResponse,
     RowRange, RowSet, SampleRowKeysRequest, SampleRowKeysResponse,
 };
+use keyderive_tests::raw_client::RawClient;
 use tonic::{Code, Request, Status};
 
 use super::raw::{INSTANCE, NAME, Servers, code, message};
@@ -135,7 +135,7 @@ async fn sql_is_not_served() {
 
 #[tokio::test]
 async fn instances_are_not_administered() {
-    let mut instances = BigtableInstanceAdminClient::new(Bigtable::in_memory());
+    let mut instances = RawClient::new(Bigtable::in_memory());
     let parent = INSTANCE.to_owned();
     let clusters = ListClustersRequest { parent: parent.clone(), ..ListClustersRequest::default() };
     let hot = ListHotTabletsRequest { parent, ..ListHotTabletsRequest::default() };

@@ -35,7 +35,7 @@ impl QueryEngine for Growing {
                     modifications: vec![modification],
                     ..Default::default()
                 };
-                let mut client = BigtableTableAdminClient::new(self.tables.clone());
+                let mut client = RawClient::new(self.tables.clone());
                 self.runtime.block_on(client.modify_column_families(request))?;
                 run(row)
             })

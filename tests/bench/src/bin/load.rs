@@ -21,8 +21,8 @@ use bytes::Bytes;
 use fastrand::Rng;
 use keyderive::embedded::Bigtable;
 use keyderive::{Client, Row, RowKey, Table};
-use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::{ReadRowsRequest, RowSet};
+use keyderive_tests::raw_client::RawClient;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tonic::transport::{Channel, Endpoint};
@@ -138,7 +138,8 @@ fn by_tonic(channels: &[Channel], done: &Arc<Done>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     for task in 0..POINT_READERS + SCANNERS {
         let mut rng = Rng::with_seed(task as u64);
-        let (mut client, done) = (client(&channels[task % channels.len()]), Arc::clone(done));
+        let mut client = RawClient::new(channels[task % channels.len()].clone());
+        let done = Arc::clone(done);
         tasks.spawn(async move {
             while done.goes_on() {
                 let key = ReadingKey { id: rng.u32(..ROWS) }.encode().unwrap();
@@ -155,13 +156,9 @@ fn by_tonic(channels: &[Channel], done: &Arc<Done>) -> JoinSet<()> {
     tasks
 }
 
-fn client(channel: &Channel) -> BigtableClient<Channel> {
-    BigtableClient::new(channel.clone()).max_decoding_message_size(usize::MAX)
-}
-
 /// Reads to the end, or until the benchmark stops; how many rows there were.
 async fn read(
-    client: &mut BigtableClient<Channel>,
+    client: &mut RawClient<Channel>,
     rows: Option<RowSet>,
     done: &Done,
 ) -> Result<u64, tonic::Status> {

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use keyderive::dynamic::{TableLayout, Value, ValueRef};
 use keyderive::{Client, Error};
-use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
+use keyderive_tests::raw_client::RawClient;
 use tonic::transport::Channel;
 
 use super::data::{LentReading, Outcome, Reading, SITE, Seen, USER_ID, one_bucket};
@@ -115,7 +115,7 @@ async fn by_hand_owned(channel: &Channel) -> Result<Outcome, Failure> {
 }
 
 async fn generated(channel: &Channel) -> Result<Outcome, Failure> {
-    let mut client = BigtableClient::new(channel.clone()).max_decoding_message_size(usize::MAX);
+    let mut client = RawClient::new(channel.clone());
     let mut messages = client.read_rows(raw::read_request(None)).await?.into_inner();
     let mut rows = 0;
     while let Some(message) = messages.message().await? {

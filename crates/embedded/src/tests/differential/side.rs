@@ -5,17 +5,16 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use keyderive_proto::FEATURES_HEADER;
-use keyderive_proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
 use keyderive_proto::admin::modify_column_families_request::Modification;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
 use keyderive_proto::admin::table::TimestampGranularity;
 use keyderive_proto::admin::{ColumnFamily, CreateTableRequest, ModifyColumnFamiliesRequest, Table, Type};
-use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::request_stats::StatsView;
 use keyderive_proto::data::{
     MutateRowsResponse, ReadIterationStats, ReadRowsRequest, ReadRowsResponse, RequestStats, Row,
 };
 use keyderive_proto::values::FieldMask;
+use keyderive_tests::raw_client::RawClient;
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response, Status};
@@ -29,9 +28,6 @@ use crate::{Bigtable, BoxFuture};
 
 /// Only `reverse_scans`, so that neither side reports scanned rows.
 const REVERSE_SCANS: &str = "CAE=";
-
-/// The largest message, far above what the tests send.
-const MESSAGE_BYTES: usize = 256 << 20;
 
 #[derive(Clone)]
 pub(super) enum Transport {
@@ -66,8 +62,7 @@ impl Service<http::Request<Body>> for Transport {
 }
 
 pub(in crate::tests) struct Side {
-    pub(super) data: BigtableClient<Transport>,
-    pub(super) admin: BigtableTableAdminClient<Transport>,
+    pub(super) client: RawClient<Transport>,
 }
 
 /// The outcome of a request. Answers with the same meaning are equal.
@@ -117,8 +112,7 @@ impl Side {
     }
 
     fn new(transport: Transport) -> Self {
-        let data = BigtableClient::new(transport.clone()).max_decoding_message_size(MESSAGE_BYTES);
-        Self { data, admin: BigtableTableAdminClient::new(transport) }
+        Self { client: RawClient::new(transport) }
     }
 
     /// Creates the table, and its families one by one.
@@ -128,7 +122,6 @@ impl Side {
 
     /// Creates the table with this granularity, and returns the one that it has.
     pub(super) async fn create_table_of(&self, granularity: TimestampGranularity) -> TimestampGranularity {
-        let mut admin = self.admin.clone();
         let (parent, table_id) = TABLE.split_once("/tables/").unwrap();
         let request = CreateTableRequest {
             parent: parent.to_owned(),
@@ -136,7 +129,7 @@ impl Side {
             table: Some(Table { granularity: granularity.into(), ..Table::default() }),
             ..CreateTableRequest::default()
         };
-        let created = admin.create_table(request).await.unwrap().into_inner();
+        let created = self.client.clone().create_table(request).await.unwrap().into_inner();
         for id in FAMILIES {
             let family = if id == SUMS { sum() } else { ColumnFamily::default() };
             let create =
@@ -168,7 +161,7 @@ impl Side {
             modifications: vec![modification],
             ignore_warnings: false,
         };
-        self.admin.clone().modify_column_families(request).await.map(Response::into_inner)
+        self.client.clone().modify_column_families(request).await.map(Response::into_inner)
     }
 
     pub(in crate::tests) async fn run(&self, operation: &Operation) -> Outcome {
@@ -176,14 +169,14 @@ impl Side {
     }
 
     async fn answer(&self, operation: Operation) -> Result<Outcome, Status> {
-        let mut data = self.data.clone();
+        let mut client = self.client.clone();
         Ok(match operation {
             Operation::Mutate(request) => {
-                data.mutate_row(request).await?;
+                client.mutate_row(request).await?;
                 Outcome::Done
             }
             Operation::MutateMany(request) => {
-                let responses = data.mutate_rows(request).await?.into_inner();
+                let responses = client.mutate_rows(request).await?.into_inner();
                 let responses: Vec<MutateRowsResponse> = responses.try_collect().await?;
                 let mut entries: Vec<_> =
                     responses.into_iter().flat_map(|response| response.entries).collect();
@@ -194,14 +187,14 @@ impl Side {
                 Outcome::Entries(entries.into_iter().map(|entry| done(entry.status)).collect())
             }
             Operation::Check(request) => {
-                Outcome::Matched(data.check_and_mutate_row(request).await?.into_inner().predicate_matched)
+                Outcome::Matched(client.check_and_mutate_row(request).await?.into_inner().predicate_matched)
             }
             Operation::Modify(request) => {
-                let row = data.read_modify_write_row(request).await?.into_inner().row.unwrap_or_default();
+                let row = client.read_modify_write_row(request).await?.into_inner().row.unwrap_or_default();
                 Outcome::Rows(vec![cells(row)])
             }
             Operation::Drop(request) => {
-                self.admin.clone().drop_row_range(request).await?;
+                client.drop_row_range(request).await?;
                 Outcome::Done
             }
             Operation::Read(request) => self.read(request).await?,
@@ -211,7 +204,7 @@ impl Side {
     async fn read(&self, request: ReadRowsRequest) -> Result<Outcome, Status> {
         let mut request = Request::new(request);
         request.metadata_mut().insert(FEATURES_HEADER, REVERSE_SCANS.parse().unwrap());
-        let responses = self.data.clone().read_rows(request).await?.into_inner();
+        let responses = self.client.clone().read_rows(request).await?.into_inner();
         let responses = responses.map_ok(|response| response.decoded().unwrap());
         let responses: Vec<ReadRowsResponse> = responses.try_collect().await?;
         let mut rows: Vec<(Bytes, Vec<Cell>)> = Vec::new();

@@ -186,34 +186,34 @@ impl Side {
     }
 
     async fn changed(&self, change: Change) -> Result<Answer, Status> {
-        let (mut admin, mut data) = (self.admin.clone(), self.data.clone());
+        let mut client = self.client.clone();
         let of_table = |table: Table| Answer::Table(table.column_families.into_iter().collect());
         Ok(match change {
-            Change::Create(request) => of_table(admin.create_table(request).await?.into_inner()),
+            Change::Create(request) => of_table(client.create_table(request).await?.into_inner()),
             Change::Delete(name) => {
-                admin.delete_table(DeleteTableRequest { name }).await?;
+                client.delete_table(DeleteTableRequest { name }).await?;
                 Answer::Done
             }
             Change::Get(name) => of_table(
-                admin.get_table(GetTableRequest { name, ..GetTableRequest::default() }).await?.into_inner(),
+                client.get_table(GetTableRequest { name, ..GetTableRequest::default() }).await?.into_inner(),
             ),
             Change::List => {
                 let request = ListTablesRequest { parent: PARENT.to_owned(), ..ListTablesRequest::default() };
-                let tables = admin.list_tables(request).await?.into_inner().tables;
+                let tables = client.list_tables(request).await?.into_inner().tables;
                 Answer::Tables(tables.into_iter().map(|table| table.name).collect())
             }
-            Change::Modify(request) => of_table(admin.modify_column_families(request).await?.into_inner()),
+            Change::Modify(request) => of_table(client.modify_column_families(request).await?.into_inner()),
             Change::Drop(request) => {
-                admin.drop_row_range(request).await?;
+                client.drop_row_range(request).await?;
                 Answer::Done
             }
             Change::Set(request) => {
-                data.mutate_row(request).await?;
+                client.mutate_row(request).await?;
                 Answer::Done
             }
             Change::Sample(table_name) => {
                 let request = SampleRowKeysRequest { table_name, ..SampleRowKeysRequest::default() };
-                let mut samples = data.sample_row_keys(request).await?.into_inner();
+                let mut samples = client.sample_row_keys(request).await?.into_inner();
                 while samples.message().await?.is_some() {}
                 Answer::Done
             }
