@@ -12,7 +12,7 @@
 //! | `rows/` and that name | a row key | the row's cells |
 //! | `tokens/` and a minute since the epoch | the digest of an idempotency token that was applied then | nothing |
 //!
-//! Each value is a [record](format), which begins with a checksum. In version 0, the checksum of a row did not cover its key.
+//! Each value is a [record](format), which begins with a checksum.
 //!
 //! # Damage
 //!

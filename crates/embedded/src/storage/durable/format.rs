@@ -1,4 +1,4 @@
-//! The format of the file: how it is created, opened and migrated, and how a record is encoded.
+//! The format of the file: how it is created and opened, and how a record is encoded.
 //!
 //! A record is the stored form of a row or a definition. It begins with a checksum of 8 bytes: the FarmHash fingerprint
 //! of three fingerprints of 8 bytes each, of the table's name, of the record's key, and of the record's other bytes. So a
@@ -29,16 +29,8 @@ use crate::tokens::{Token, TokenChanges, Tokens};
 /// The version of the format that this release reads and writes.
 const VERSION: u32 = 1;
 
-/// `MIGRATIONS[n]` migrates a file from version `n` to `n + 1`.
-const MIGRATIONS: [Migration; VERSION as usize] = [add_keys_to_row_checksums];
-
-type Migration = fn(&WriteTransaction) -> Result<(), FileError>;
-
 /// The memory of redb's page cache and write buffer.
 const CACHE_BYTES: usize = 128 << 20;
-
-/// How many rows a migration holds at once.
-const BATCH_ROWS: usize = 256;
 
 const METADATA_NAME: &str = "keyderive";
 const VERSION_KEY: &str = "format";
@@ -68,7 +60,7 @@ pub(super) fn definitions() -> Records {
 pub(super) struct Contents {
     /// Definitions by table name.
     pub(super) tables: BTreeMap<String, Arc<Definition>>,
-    /// The latest server time of a cell; zero in a file of a release that did not store it.
+    /// The latest server time of a cell; zero if the file has none.
     pub(super) latest_micros: i64,
     pub(super) tokens: Tokens,
 }
@@ -103,7 +95,7 @@ impl fmt::Display for OpenError {
             ),
             Self::Newer(version) => write!(
                 f,
-                "has version {version} of the format, and this release of keyderive reads versions up to {VERSION}; use the release that wrote it, or a later one"
+                "has version {version} of the format, and this release of keyderive reads version {VERSION}; use the release that wrote it, or a later one"
             ),
             Self::Foreign(what) => {
                 write!(f, "cannot be used: {what}; name another file, or one that does not exist")
@@ -151,7 +143,7 @@ pub(super) fn open(file: Arc<SharedFile>) -> Result<(Database, Contents), OpenEr
         .set_cache_size(CACHE_BYTES)
         .set_check_integrity_on_open(true)
         .create_with_backend(ChecksummedFile::new(file))?;
-    migrate(&database)?;
+    initialize(&database)?;
     let contents = load(&database)?;
     Ok((database, contents))
 }
@@ -164,20 +156,17 @@ pub(super) fn begin(database: &Database) -> Result<WriteTransaction, FileError> 
     Ok(transaction)
 }
 
-/// Migrates the file to this version, atomically.
-fn migrate(database: &Database) -> Result<(), OpenError> {
+/// Initializes an empty file, and checks the version of any other.
+fn initialize(database: &Database) -> Result<(), OpenError> {
     let transaction = begin(database)?;
-    let found = match version(&transaction)? {
+    match version(&transaction)? {
         Some(VERSION) => return Ok(()),
-        Some(found) => found,
+        Some(found) => return Err(OpenError::Newer(found)),
         None if transaction.list_tables().map_err(FileError::from)?.next().is_some() => {
             return Err(OpenError::Foreign("it has tables of another program".to_owned()));
         }
-        None => VERSION,
-    };
-    let place = usize::try_from(found).unwrap_or(usize::MAX);
-    let steps = MIGRATIONS.get(place..).ok_or(OpenError::Newer(found))?;
-    steps.iter().try_for_each(|step| step(&transaction))?;
+        None => {}
+    }
     set_version(&transaction, VERSION)?;
     transaction.commit().map_err(FileError::from)?;
     Ok(())
@@ -278,37 +267,6 @@ pub(super) fn has_token(
     Ok(tokens.get(token.as_bytes())?.is_some())
 }
 
-/// Recomputes the checksums of all rows, so that they cover the row's key. In version 0 they covered only its cells, so
-/// a row stored under another row's key went undetected.
-fn add_keys_to_row_checksums(transaction: &WriteTransaction) -> Result<(), FileError> {
-    let mut tables = Vec::new();
-    for entry in transaction.open_table(DEFINITIONS)?.iter()? {
-        tables.push(entry?.0.value().to_owned());
-    }
-    for table in tables {
-        let name = rows_name(&table);
-        let mut rows = transaction.open_table(rows(&name))?;
-        let mut next = Vec::new();
-        loop {
-            let mut batch = Vec::new();
-            for entry in rows.range(next.as_slice()..)?.take(BATCH_ROWS) {
-                let (key, record) = entry?;
-                let key = key.value();
-                let body = open_version_0(record.value())
-                    .map_err(|damage| FileError::record(&table, key, damage))?;
-                batch.push((key.to_vec(), Records::of(&table).seal(key, body)));
-            }
-            let Some((last, _)) = batch.last() else { break };
-            next.clone_from(last);
-            next.push(0);
-            for (key, record) in batch {
-                rows.insert(key.as_slice(), record.as_slice())?;
-            }
-        }
-    }
-    Ok(())
-}
-
 const CHECKSUM_BYTES: usize = size_of::<u64>();
 
 /// The records of one table of the file.
@@ -350,8 +308,8 @@ impl Records {
 
     /// Verifies the record of `key`, and returns its body.
     pub(super) fn open<'a>(self, key: &[u8], record: &'a [u8]) -> Result<&'a [u8], Damage> {
-        let (checksum, body) = split(record)?;
-        if checksum != self.checksum(key, body) {
+        let (checksum, body) = record.split_first_chunk().ok_or(Damage::Checksum)?;
+        if u64::from_be_bytes(*checksum) != self.checksum(key, body) {
             return Err(Damage::Checksum);
         }
         Ok(body)
@@ -365,17 +323,6 @@ impl Records {
         }
         fingerprint64(&parts)
     }
-}
-
-/// Verifies a record of version 0, whose checksum covers only its body.
-pub(super) fn open_version_0(record: &[u8]) -> Result<&[u8], Damage> {
-    let (checksum, body) = split(record)?;
-    if checksum == fingerprint64(body) { Ok(body) } else { Err(Damage::Checksum) }
-}
-
-fn split(record: &[u8]) -> Result<(u64, &[u8]), Damage> {
-    let (checksum, body) = record.split_first_chunk().ok_or(Damage::Checksum)?;
-    Ok((u64::from_be_bytes(*checksum), body))
 }
 
 pub(super) fn encode_definition(definition: &Definition) -> Vec<u8> {
@@ -420,29 +367,12 @@ pub(super) mod tests {
     use crate::storage::cells::tests::row;
     use crate::storage::{Families, cells};
 
-    /// Changes the version of a file. For version 0, changes its rows, too.
-    pub(in super::super) fn downgrade(file: Arc<dyn StorageBackend>, version: u32) {
-        let (database, contents) = open(SharedFile::new(file)).unwrap();
+    /// Sets the version of a file, and removes the time, which a file has only once a cell has a time of the server.
+    pub(in super::super) fn set_version_without_time(file: Arc<dyn StorageBackend>, version: u32) {
+        let (database, _) = open(SharedFile::new(file)).unwrap();
         let transaction = begin(&database).unwrap();
         set_version(&transaction, version).unwrap();
-        // The first releases of these versions did not write the time.
         transaction.open_table(METADATA).unwrap().remove(TIME_KEY).unwrap();
-        for table in contents.tables.keys().filter(|_| version == 0) {
-            let name = rows_name(table);
-            let mut rows = transaction.open_table(rows(&name)).unwrap();
-            let all: Vec<(Vec<u8>, Vec<u8>)> = rows
-                .iter()
-                .unwrap()
-                .map(|entry| {
-                    entry.map(|(key, record)| (key.value().to_vec(), record.value().to_vec())).unwrap()
-                })
-                .collect();
-            for (key, record) in all {
-                let body = Records::of(table).open(&key, &record).unwrap();
-                let old = [&fingerprint64(body).to_be_bytes()[..], body].concat();
-                rows.insert(key.as_slice(), old.as_slice()).unwrap();
-            }
-        }
         transaction.commit().unwrap();
     }
 

@@ -118,8 +118,8 @@ fn the_clock_does_not_step_back_when_a_file_is_opened_again() {
     let store = Store::new(file.open().unwrap(), FixedClock(1_000_000));
     assert_eq!(store.now_micros(), later);
     drop(store);
-    // A file of a release that did not store the time.
-    downgrade(Arc::new(file.clone()), 1);
+    // A file without a time.
+    set_version_without_time(Arc::new(file.clone()), 1);
     let store = Store::new(file.open().unwrap(), FixedClock(1_000_000));
     assert_eq!(store.now_micros(), 1_000_000);
 }
