@@ -87,60 +87,7 @@ pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> +
     if let Some(name) = synonym.filter(|synonym| names.clone().any(|name| name == *synonym)) {
         return format!("did you mean `{name}`?");
     }
-    let nearest = names.clone().map(|name| (distance(wrong, name), name)).min();
-    match nearest {
-        Some((distance, name)) if distance <= 1 + name.len() / 4 => format!("did you mean `{name}`?"),
-        _ => format!("expected {}", list(names)),
-    }
+    keyderive_layout::nearest(wrong, names)
 }
 
-/// Joins names as `a`, `b` or `c`.
-pub(crate) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
-    match names.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        None => "nothing".into(),
-    }
-}
-
-/// The edit distance between two names.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (at, a) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (to, b) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[to + 1];
-            row[to + 1] = replaced.min(row[to] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("delimter", "delimiter"), 1);
-        assert_eq!(distance("", "tag"), 3);
-        assert_eq!(distance("tag", "tag"), 0);
-        assert_eq!(distance("kitten", "sitting"), 3);
-    }
-
-    #[test]
-    fn suggestions_name_the_nearest_or_all() {
-        assert_eq!(suggestion("delimter", ON_STRUCT.iter().copied()), "did you mean `delimiter`?");
-        assert_eq!(suggestion("buckets", IN_SALT.iter().copied()), "did you mean `range`?");
-        assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
-        assert_eq!(
-            suggestion("frobnicate", ON_STRUCT.iter().copied()),
-            "expected `salt`, `tag`, `delimiter`, `crate`, `allow`, `layout`, `fingerprint`, `display`, `foreign`, \
-             `trait_methods` or `no_implicit_prelude`"
-        );
-    }
-}
+pub(crate) use keyderive_layout::list;

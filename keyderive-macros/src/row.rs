@@ -6,6 +6,7 @@
 mod attr;
 mod check;
 mod expand;
+mod layout;
 mod model;
 
 use proc_macro2::TokenStream;

@@ -7,6 +7,7 @@ mod attr;
 mod check;
 mod expand;
 mod fallback;
+mod layout;
 mod model;
 mod since;
 

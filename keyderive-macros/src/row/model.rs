@@ -270,11 +270,14 @@ pub(super) enum FamilyType<'t> {
 
 /// Whether a type is an aggregate, by its name.
 pub(super) fn is_aggregate(ty: &Type) -> bool {
-    let Type::Path(path) = ungrouped(ty) else { return false };
-    let last = path.path.segments.last();
-    last.is_some_and(|last| {
-        last.arguments.is_empty() && ["Sum", "Min", "Max"].iter().any(|name| last.ident == name)
-    })
+    aggregate_name(ty).is_some()
+}
+
+/// The name of an aggregate.
+pub(super) fn aggregate_name(ty: &Type) -> Option<&'static str> {
+    let Type::Path(path) = ungrouped(ty) else { return None };
+    let last = path.path.segments.last().filter(|last| last.arguments.is_empty())?;
+    ["Sum", "Min", "Max"].into_iter().find(|name| last.ident == name)
 }
 
 /// The `T` of `Name<T>`.

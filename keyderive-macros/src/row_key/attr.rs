@@ -1,5 +1,6 @@
 //! Parses the attributes of a key type and of its fields.
 
+use keyderive_layout::key::{MAX_KEY_LEN, RANGES};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;
@@ -17,15 +18,12 @@ use crate::attr::{
 use crate::ctxt::Ctxt;
 use crate::names;
 
-/// The longest row key that Bigtable allows, and so the widest field.
-pub(super) const MAX_KEY_LEN: usize = 4096;
-
 /// The attributes of the struct.
 pub(super) struct StructAttrs {
     /// Each `#[salt]`, with its tokens for errors.
     pub(super) salts: Vec<(TokenStream, SaltAttr)>,
     pub(super) tag: Attr<LitStr>,
-    pub(super) delimiter: Attr<u8>,
+    pub(super) delimiter: Attr<char>,
     pub(super) krate: Attr<Path>,
     pub(super) allow: Allowed,
     pub(super) display: Attr<()>,
@@ -103,13 +101,8 @@ impl StructAttrs {
         // #[row_key(delimiter = '-')]
         } else if meta.path.is_ident("delimiter") {
             if let Some(char) = value::<LitChar>(cx, meta, "a character, such as delimiter = '-'")? {
-                match u8::try_from(char.value()).ok().filter(u8::is_ascii) {
-                    Some(byte) => self.delimiter.set(cx, char, byte),
-                    None => cx.error(
-                        char,
-                        "the delimiter is one byte; choose an ASCII character, such as '#' or '-'",
-                    ),
-                }
+                let value = char.value();
+                self.delimiter.set(cx, char, value);
             }
         // #[row_key(crate = "path")]
         } else if meta.path.is_ident("crate") {
@@ -362,11 +355,6 @@ impl Foreign {
     }
 }
 
-/// The smallest salt range: one bucket would spread nothing.
-const MIN_RANGE: u16 = 2;
-/// The largest salt range: a bucket has at most four digits.
-const MAX_RANGE: u16 = 4096;
-
 /// The only value of `position`.
 const FRONT: &str = "front";
 /// The only value of `hash` in `#[salt(…)]`.
@@ -374,8 +362,8 @@ pub(super) const JAVA: &str = "java";
 
 /// `#[salt(…)]`
 pub(super) struct SaltAttr {
-    /// The number of buckets; absent if it has an error.
-    pub(super) range: Attr<u16>,
+    /// The number of buckets, as it is written.
+    pub(super) range: Attr<i64>,
     /// The names in `over`, each with the tokens that its errors point at; absent for all fields.
     pub(super) over: Attr<Vec<(TokenStream, String)>>,
     /// The separator after the salt; absent for the delimiter.
@@ -427,14 +415,16 @@ impl SaltAttr {
 
     /// The range, or the smallest one after a fault, so that the other rules are checked too.
     pub(super) fn range(&self) -> u16 {
-        self.range.get().copied().unwrap_or(MIN_RANGE)
+        let range = self.range.get().filter(|range| RANGES.contains(range));
+        range.and_then(|range| u16::try_from(*range).ok()).unwrap_or(2)
     }
 
     fn option(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
         // #[salt(range = 4)]
         if meta.path.is_ident("range") {
             if let Some(int) = value::<LitInt>(cx, meta, "a number, such as range = 4")? {
-                self.set_range(cx, &int);
+                // A number of more digits is as wrong as the greatest of these.
+                self.range.set(cx, &int, int.base10_parse().unwrap_or(i64::MAX));
             }
         // #[salt(over(user_id, site))]
         } else if meta.path.is_ident("over") && meta.input.peek(syn::token::Paren) {
@@ -451,7 +441,7 @@ impl SaltAttr {
         // #[salt(sep = "-")]
         } else if meta.path.is_ident("sep") {
             if let Some(sep) = value::<LitStr>(cx, meta, "a string, such as sep = \"-\"")? {
-                self.set_sep(cx, &sep);
+                self.sep.set(cx, &sep, sep.value());
             }
         // #[salt(after = "user_id")]
         } else if meta.path.is_ident("after") {
@@ -479,42 +469,6 @@ impl SaltAttr {
             skip_value(meta.input)?;
         }
         Ok(())
-    }
-
-    fn set_range(&mut self, cx: &Ctxt, int: &LitInt) {
-        match int.base10_parse() {
-            Ok(buckets @ MIN_RANGE..=MAX_RANGE) => self.range.set(cx, int, buckets),
-            _ => cx.error(
-                int,
-                format_args!(
-                    "a salt has {MIN_RANGE} to {MAX_RANGE} buckets, not {int}; \
-                     a few for each node are enough"
-                ),
-            ),
-        }
-    }
-
-    /// The separator ends the digits of the salt, which are not always padded.
-    fn set_sep(&mut self, cx: &Ctxt, sep: &LitStr) {
-        let text = sep.value();
-        if text.is_empty() {
-            cx.error(
-                sep,
-                "`sep` is empty; write what stands after the salt, or leave `sep` out for the delimiter",
-            );
-        } else if let Some(char) = text.chars().find(|char| !char.is_ascii()) {
-            cx.error(sep, format_args!("`sep` holds `{char}`; choose ASCII characters, such as \"-\""));
-        } else if let Some(digit) = text.chars().find(char::is_ascii_digit) {
-            cx.error(
-                sep,
-                format_args!(
-                    "`sep` contains the digit `{digit}`, but it must mark where the digits of the salt end; \
-                     choose other characters, such as \"-\""
-                ),
-            );
-        } else {
-            self.sep.set(cx, sep, text);
-        }
     }
 }
 

@@ -2,26 +2,28 @@
 
 use std::collections::HashMap;
 
+use keyderive_layout::key::MAX_KEY_LEN;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, Type};
 
-use super::attr::{FieldAttrs, JAVA, Layout, MAX_KEY_LEN, SaltAttr};
+use super::attr::{FieldAttrs, Layout, SaltAttr};
+use super::layout;
 use super::model::{Field, Key};
 use crate::attr::{Unit, unraw};
 use crate::ctxt::Ctxt;
-use crate::names;
 use crate::types::{fault_of_type, last_segment, static_borrow, ungrouped};
 
 /// Reports every broken rule.
 pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
-    salt(cx, key);
-    tag_is_one_part(cx, key);
+    layout::check(cx, key);
+    one_salt_without_since(cx, key);
+    for salt in key.salts() {
+        one_place(cx, salt);
+    }
     allowed(cx, key);
     methods_do_not_collide(cx, key);
-    delimiter_is_of_the_layout(cx, key);
     display_is_text(cx, key);
-    schema_names_differ(cx, key);
     pads_fit(cx, key);
     for field in &key.fields {
         let errors = cx.error_count();
@@ -40,47 +42,6 @@ pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
             cx.error(field.ty, fault);
         }
         borrows_nothing_static(cx, field);
-    }
-}
-
-/// Tags tell apart the key types that share a table, so a tag ends at the first delimiter and sorts as text.
-fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
-    let Some(tag) = key.tag() else {
-        return;
-    };
-    let delimiter = key.delimiter();
-    if tag.value().is_empty() {
-        cx.error(tag, "the tag is empty; give it a text, or leave `tag` out");
-    } else if key.layout() == Layout::Ordered {
-        // The ordered layout escapes any text.
-    } else if let Some(byte) = tag.value().bytes().find(|byte| *byte <= delimiter) {
-        // A delimiter above digits or letters is the fault, not the tag that holds them.
-        if let (true, Some(written)) = (delimiter >= b'0', key.attrs.delimiter.tokens()) {
-            cx.error(
-                written,
-                format_args!(
-                    "every byte of the tag must be above the delimiter, and `{}` is not above this one; choose a \
-                     delimiter below `0`, such as '#' or '-'",
-                    byte.escape_ascii(),
-                ),
-            );
-            return;
-        }
-        cx.error(
-            tag,
-            format_args!(
-                "the tag holds `{}`, which is at or below the delimiter `{}`; choose letters and digits",
-                byte.escape_ascii(),
-                delimiter.escape_ascii(),
-            ),
-        );
-    }
-}
-
-/// The ordered layout has its own separators.
-fn delimiter_is_of_the_layout(cx: &Ctxt, key: &Key<'_>) {
-    if let (Layout::Ordered, Some(delimiter)) = (key.layout(), key.attrs.delimiter.tokens()) {
-        cx.error(delimiter, "the ordered layout has no delimiter; remove it, or `layout = \"ordered\"`");
     }
 }
 
@@ -142,25 +103,6 @@ pub(super) fn methods_of(field: &Field<'_>) -> [Ident; 4] {
     let name = unraw(fix);
     let [range, prefix, any_of] = ["range", "prefix", "any_of"].map(|kind| format_ident!("{name}_{kind}"));
     [fix.clone(), range, prefix, any_of]
-}
-
-/// The schema identifies fields by their names.
-fn schema_names_differ(cx: &Ctxt, key: &Key<'_>) {
-    for (at, field) in key.fields.iter().enumerate() {
-        let name = field.schema_name();
-        let Some(other) = key.fields[..at].iter().find(|other| other.schema_name() == name) else {
-            continue;
-        };
-        // The identifiers differ, so an attribute gives one of the names.
-        let written = field.attrs.name.tokens().or(other.attrs.name.tokens());
-        cx.error(
-            written,
-            format_args!(
-                "`{}` and `{}` would both be `{name}` in the schema; give each a name of its own",
-                other.name, field.name,
-            ),
-        );
-    }
 }
 
 /// Bigtable limits the length of a row key. The schema asserts the widths that only the field types know.
@@ -421,25 +363,6 @@ fn borrows_nothing_static(cx: &Ctxt, field: &Field<'_>) {
     }
 }
 
-/// Reports every rule that the salts break.
-fn salt(cx: &Ctxt, key: &Key<'_>) {
-    for salt in key.salts() {
-        over_names_fields(cx, key, salt);
-        after_names_an_earlier_field(cx, key, salt);
-        one_place(cx, salt);
-        java_has_no_options(cx, salt);
-        options_are_of_the_layout(cx, key, salt);
-    }
-    one_salt_without_since(cx, key);
-    if key.epochs().next().is_some() {
-        since_names_one_field(cx, key);
-        since_field_is_in_order(cx, key);
-        salts_share_their_place(cx, key);
-        salts_follow_each_other(cx, key);
-        salt_precedes_its_time(cx, key);
-    }
-}
-
 /// Keys before every `since` have one salt at most, whose attribute comes first, so that salts stand in the order of time.
 fn one_salt_without_since(cx: &Ctxt, key: &Key<'_>) {
     for (at, (tokens, salt)) in key.attrs.salts.iter().enumerate().skip(1) {
@@ -462,264 +385,10 @@ fn one_salt_without_since(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
-/// The bounds are values of one field.
-fn since_names_one_field(cx: &Ctxt, key: &Key<'_>) {
-    let mut first: Option<&str> = None;
-    for (_, since) in key.epochs() {
-        let (name, tokens) = &since.field;
-        let names = || key.fields.iter().map(|field| field.name.as_str());
-        if !names().any(|field| field == name) {
-            let remedy = names::suggestion(name, names());
-            cx.error(
-                tokens,
-                format_args!("`since` names `{name}`, which is not a field of `{}`; {remedy}", key.name()),
-            );
-            continue;
-        }
-        let first = *first.get_or_insert(name);
-        if first != name {
-            cx.error(
-                tokens,
-                format_args!(
-                    "the salts have bounds of `{first}` and of `{name}`; name one field in every `since`"
-                ),
-            );
-        }
-    }
-}
-
-/// The stored time of a key says which salt it has, so it must be in the key as it is, and in order.
-fn since_field_is_in_order(cx: &Ctxt, key: &Key<'_>) {
-    let (Some(at), Some((_, since))) = (key.epoch_field(), key.epochs().next()) else {
-        return;
-    };
-    let field = &key.fields[at];
-    let faults = [
-        (field.attrs.hash.tokens().filter(|_| field.is_hashed()), "hash", "a hash has no order"),
-        (field.attrs.bit_reverse.tokens(), "bit_reverse", "reversed bits are not in the order of time"),
-        (field.attrs.with.tokens(), "with", "the order of the module's bytes is not known"),
-    ];
-    for (written, attribute, reason) in faults {
-        if let Some(written) = written {
-            cx.error(
-                written,
-                format_args!(
-                    "`since` compares the stored `{name}` with a bound, and {reason}; remove `{attribute}`, or name \
-                     another field in `since`",
-                    name = since.field.0,
-                ),
-            );
-        }
-    }
-}
-
-/// The salts of a key have one place and one separator, so that the digits of a bucket say which salt it is of.
-fn salts_share_their_place(cx: &Ctxt, key: &Key<'_>) {
-    let delimiter = char::from(key.delimiter()).to_string();
-    let mut salts = key.salts();
-    let Some(first) = salts.next() else {
-        return;
-    };
-    let sep = |salt: &SaltAttr| salt.sep.get().unwrap_or(&delimiter).clone();
-    for salt in salts {
-        if sep(salt) != sep(first) && !salt.faulty && !first.faulty {
-            let written = salt.sep.tokens().or(first.sep.tokens());
-            cx.error(
-                written,
-                format_args!(
-                    "the salts of a key share their separator, and this one has {:?} after {:?}; write the same `sep` in all \
-                     of them",
-                    sep(salt),
-                    sep(first),
-                ),
-            );
-        }
-        let places = [(&salt.after, &first.after)];
-        if places.iter().any(|(one, other)| one.get() != other.get()) {
-            let written = salt.after.tokens().or(first.after.tokens());
-            cx.error(written, "the salts of a key share their place; write the same `after` in all of them");
-        }
-        if salt.front.get().is_some() != first.front.get().is_some() && key.tag().is_some() {
-            let written = salt.front.tokens().or(first.front.tokens());
-            cx.error(
-                written,
-                "the salts of a key share their place; write the same `position` in all of them",
-            );
-        }
-    }
-    let digit = char::from(key.delimiter());
-    if let (true, Some(written)) = (digit.is_ascii_digit(), key.attrs.delimiter.tokens()) {
-        cx.error(
-            written,
-            format_args!(
-                "the delimiter `{digit}` looks like a digit of the salt, which keys have in several lengths; choose one below \
-                 `0`, such as '#' or '-'"
-            ),
-        );
-    }
-}
-
-/// Each bound comes after the one before it, and changes the salt.
-fn salts_follow_each_other(cx: &Ctxt, key: &Key<'_>) {
-    let epochs: Vec<_> = key.epochs().collect();
-    for pair in epochs.windows(2) {
-        let [(_, before), (_, since)] = pair else { continue };
-        if before.field.0 == since.field.0 && !since.bound.is_after(before.bound) {
-            cx.error(
-                &since.written,
-                format_args!(
-                    "the bounds must ascend, and this one is not after `{}`; write the salts in the order of their bounds",
-                    before.written,
-                ),
-            );
-        }
-    }
-    let salts: Vec<_> = key.salts().collect();
-    for pair in salts.windows(2) {
-        let [before, salt] = pair else { continue };
-        let is_same = before.range() == salt.range() && key.salted_fields(before) == key.salted_fields(salt);
-        if let (true, false, Some(since)) = (is_same, before.faulty || salt.faulty, salt.since.get()) {
-            cx.error(
-                &since.field.1,
-                "the keys before this bound have the same salt; remove one, or change its `range` or `over`",
-            );
-        }
-    }
-    for (salt, _) in &epochs {
-        if let Some(java) = salt.java.tokens() {
-            cx.error(java, "a salt from a date on is made by FarmHash; remove `hash`");
-        }
-    }
-    if let (Some(first), false) = (key.first_salt(), epochs.is_empty())
-        && let Some(java) = first.java.tokens()
-    {
-        cx.error(
-            java,
-            "buckets of `hash = \"java\"` are not padded, so a key does not show which salt it has; copy the rows to a table \
-             of another key type",
-        );
-    }
-}
-
-/// The salt stands before the time that it is chosen by, which is found from the right end of the key.
-fn salt_precedes_its_time(cx: &Ctxt, key: &Key<'_>) {
-    let Some(time) = key.epoch_field() else {
-        return;
-    };
-    for salt in key.salts() {
-        let at = key.fields.iter().position(|field| Some(&field.name) == salt.after.get());
-        if let (Some(at), Some(written)) = (at, salt.after.tokens())
-            && at >= time
-        {
-            cx.error(
-                written,
-                format_args!(
-                    "the salt must stand before `{}`, which has the bounds; name a field before it in `after`, or leave \
-                     `after` out",
-                    key.fields[time].name,
-                ),
-            );
-        }
-    }
-}
-
-/// In the ordered layout, the salt is an Int64 before the fields.
-fn options_are_of_the_layout(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
-    if key.layout() == Layout::Text {
-        return;
-    }
-    let options = [
-        ("sep", salt.sep.tokens()),
-        ("after", salt.after.tokens()),
-        ("position", salt.front.tokens()),
-        ("hash", salt.java.tokens()),
-    ];
-    for (name, tokens) in options {
-        if let Some(tokens) = tokens {
-            cx.error(
-                tokens,
-                format_args!(
-                    "`{name}` belongs to the text layout, but this key has the ordered one: its salt is an Int64 \
-                     before the fields; remove it"
-                ),
-            );
-        }
-    }
-}
-
-/// The salt is a function of stored fields, so each name in `over` is a field, given once.
-fn over_names_fields(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
-    let Some((written, over)) = salt.over.tokens().zip(salt.over.get()) else {
-        return;
-    };
-    if over.is_empty() {
-        cx.error(
-            written,
-            "`over` names no field; name the fields that choose the bucket, or leave `over` out for all",
-        );
-    }
-    let names = || key.fields.iter().map(|field| field.name.as_str());
-    for (at, (tokens, name)) in over.iter().enumerate() {
-        if !names().any(|field| field == name) {
-            let remedy = names::suggestion(name, names());
-            cx.error(
-                tokens,
-                format_args!("`over` names `{name}`, which is not a field of `{}`; {remedy}", key.name()),
-            );
-        } else if over[..at].iter().any(|(_, earlier)| earlier == name) {
-            cx.error(tokens, format_args!("`over` names `{name}` twice; remove one"));
-        }
-    }
-}
-
-/// A salt after all fields spreads nothing, and no scan could select one of its buckets.
-fn after_names_an_earlier_field(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
-    let Some((written, after)) = salt.after.tokens().zip(salt.after.get()) else {
-        return;
-    };
-    let Some((last, others)) = key.fields.split_last() else {
-        return;
-    };
-    if after == &last.name {
-        cx.error(
-            written,
-            format_args!(
-                "`after` names `{after}`, the last field: a salt after all fields spreads no rows, and no scan \
-                 could ask for one of its buckets; name a field further left, or leave `after` out"
-            ),
-        );
-    } else if !others.iter().any(|field| field.name == *after) {
-        let remedy = names::suggestion(after, key.fields.iter().map(|field| field.name.as_str()));
-        cx.error(
-            written,
-            format_args!("`after` names `{after}`, which is not a field of `{}`; {remedy}", key.name()),
-        );
-    }
-}
-
 /// A key has one salt, in one place.
 fn one_place(cx: &Ctxt, salt: &SaltAttr) {
     if let (Some(_), Some(position)) = (salt.after.get(), salt.front.tokens()) {
         cx.error(position, "`position` and `after` are two places for one salt; remove one");
-    }
-}
-
-/// Google's sample hashes the whole key and puts the bucket before it.
-fn java_has_no_options(cx: &Ctxt, salt: &SaltAttr) {
-    if salt.java.get().is_none() {
-        return;
-    }
-    if let Some(over) = salt.over.tokens() {
-        cx.error(
-            over,
-            format_args!("`hash = \"{JAVA}\"` is over the whole key, as in Google's sample; remove `over`"),
-        );
-    }
-    if let Some(after) = salt.after.tokens() {
-        cx.error(
-            after,
-            format_args!("`hash = \"{JAVA}\"` stands before the key, as in Google's sample; remove `after`"),
-        );
     }
 }
 

@@ -381,7 +381,8 @@ fn epochs(key: &Key<'_>, layout: &TokenStream, private: &TokenStream) -> Option<
     let at = key.epoch_field()?;
     let field = &key.fields[at];
     let epochs = key.epochs().map(|(salt, since)| {
-        let (bound, salt) = (since.bound.tokens(private), salt_value(key, salt, private));
+        let (bound, salt) =
+            (super::since::bound_tokens(since.bound, private), salt_value(key, salt, private));
         let [format, width, order] = ["FORMAT", "WIDTH", "ORDER"].map(|item| key_field(field, item, private));
         quote!(#private::Epoch::new(#bound, #layout, (#format, #width, #order), #salt))
     });

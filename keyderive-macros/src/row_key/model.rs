@@ -98,7 +98,8 @@ impl<'a> Key<'a> {
     }
 
     pub(super) fn delimiter(&self) -> u8 {
-        self.attrs.delimiter.get().copied().unwrap_or(b'#')
+        // `check` reports those that are not ASCII.
+        self.attrs.delimiter.get().and_then(|delimiter| u8::try_from(*delimiter).ok()).unwrap_or(b'#')
     }
 
     pub(super) fn tag(&self) -> Option<&LitStr> {

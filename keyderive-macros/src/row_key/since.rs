@@ -1,5 +1,6 @@
 //! Parses `since(at = "2026-12-01T00:00:00Z")`: from which value of a field on a salt is used.
 
+use keyderive_layout::key::Bound;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;
@@ -20,32 +21,12 @@ pub(super) struct Since {
     pub(super) bound: Bound,
 }
 
-/// A literal of a bound. The first variants are those of the runtime's `BoundValue`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
-    /// Nanoseconds since 1970.
-    Time(i128),
-    /// Days since 1970.
-    Date(i64),
-    Number(i128),
-}
-
-impl Bound {
-    pub(super) fn tokens(self, private: &TokenStream) -> TokenStream {
-        match self {
-            Self::Time(nanos) => quote!(#private::BoundValue::Time(#nanos)),
-            Self::Date(days) => quote!(#private::BoundValue::Date(#days)),
-            Self::Number(number) => quote!(#private::BoundValue::Number(#number)),
-        }
-    }
-
-    /// Whether it comes after another one; bounds of two kinds are reported elsewhere.
-    pub(super) fn is_after(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Time(one), Self::Time(other)) | (Self::Number(one), Self::Number(other)) => one > other,
-            (Self::Date(one), Self::Date(other)) => one > other,
-            _ => true,
-        }
+/// The bound as the runtime's `BoundValue`.
+pub(super) fn bound_tokens(bound: Bound, private: &TokenStream) -> TokenStream {
+    match bound {
+        Bound::Time(nanos) => quote!(#private::BoundValue::Time(#nanos)),
+        Bound::Date(days) => quote!(#private::BoundValue::Date(#days)),
+        Bound::Number(number) => quote!(#private::BoundValue::Number(#number)),
     }
 }
 

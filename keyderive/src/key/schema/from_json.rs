@@ -1,7 +1,9 @@
 //! A schema from its JSON: checked by the rules of the derive, and kept for the life of the process.
 
-use std::ops::RangeInclusive;
+use std::fmt;
 
+use keyderive_layout::Words;
+use keyderive_layout::key::{self as rules, Place, SaltPart};
 use serde::Deserialize;
 
 use super::super::MAX_KEY_LEN;
@@ -18,8 +20,6 @@ use crate::intern::{Interner, leak_list, leak_text};
 const MAX_LEN: usize = 1 << 20;
 /// How many faults are listed.
 const MOST_FAULTS: usize = 100;
-/// How many buckets a salt has.
-const RANGES: RangeInclusive<u16> = 2..=4096;
 
 /// A schema, with the faults that are found once it is whole.
 struct Kept {
@@ -398,273 +398,150 @@ impl SchemaForm {
         (content, computed)
     }
 
-    fn index_of(&self, name: &str) -> Option<usize> {
-        self.fields.iter().position(|field| field.name == name)
-    }
-
-    fn unknown(&self, name: &str) -> String {
-        // A hostile schema has many, and long ones.
-        let names: Vec<_> = self.fields.iter().take(8).map(|field| format!("`{:.64}`", field.name)).collect();
-        format!("there is no field `{name:.64}`; the fields are {}", names.join(", "))
-    }
-
     /// The faults that can be found before the schema is made, since what is made stays in memory.
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        let mut fault = |place: &str, fault: String| {
+        let mut fault = |place: &str, fault: &dyn fmt::Display| {
             if faults.len() < MOST_FAULTS {
                 faults.push(format!("`{place}`: {fault}"));
             }
         };
-        let is_ordered = self.layout == LayoutForm::OrderedCode;
-        let delimiter = match (is_ordered, self.delimiter) {
-            (false, Some(delimiter)) if delimiter.is_ascii() => delimiter as u8,
-            (false, Some(_)) => {
-                fault(
-                    "delimiter",
-                    "the delimiter is one byte; choose an ASCII character, such as '#' or '-'".to_owned(),
-                );
-                b'#'
-            }
-            (false, None) => {
-                fault("delimiter", "the text layout has a delimiter, such as \"#\"".to_owned());
-                b'#'
-            }
-            (true, Some(_)) => {
-                fault("delimiter", "the ordered layout has no delimiter; write `null`".to_owned());
-                b'#'
-            }
-            (true, None) => b'#',
-        };
-        if let Some(tag) = &self.tag {
-            if tag.is_empty() {
-                fault("tag", "the tag is empty; give it a text, or write `null`".to_owned());
-            } else if let Some(byte) = tag.bytes().find(|byte| !is_ordered && *byte <= delimiter) {
-                let (byte, delimiter) = (byte.escape_ascii(), delimiter.escape_ascii());
-                fault(
-                    "tag",
-                    format!(
-                        "the tag holds `{byte}`, which is at or below the delimiter `{delimiter}`; choose letters and digits"
-                    ),
-                );
-            }
+        if (self.layout, self.delimiter) == (LayoutForm::Delimited, None) {
+            fault("delimiter", &"the text layout has a delimiter, such as \"#\"");
         }
         if self.fields.is_empty() {
-            fault("fields", "a row key needs a field".to_owned());
+            fault("fields", &"a row key needs a field");
         }
         for (at, field) in self.fields.iter().enumerate() {
-            let place = format!("fields[{at}]");
             if field.name.is_empty() {
-                fault(&format!("{place}.name"), "the name is empty; write the field's name".to_owned());
-            }
-            if self.index_of(&field.name) != Some(at) {
-                let name = &field.name;
-                fault(
-                    &format!("{place}.name"),
-                    format!("two fields are called `{name}`; give each a name of its own"),
-                );
+                fault(&format!("fields[{at}].name"), &"the name is empty; write the field's name");
             }
             if let Some(why) = field.fault(self.layout.into()) {
-                fault(&place, why);
+                fault(&format!("fields[{at}]"), &why);
             }
         }
-        if let Some(salt) = &self.salt {
-            for (place, why) in self.salt_faults(salt) {
-                fault(&format!("salt.{place}"), why);
+        for (at, salt) in self.salts().enumerate() {
+            if (self.layout, &salt.sep) == (LayoutForm::Delimited, &None) {
+                let place = self.salt_place(at);
+                fault(
+                    &format!("{place}.sep"),
+                    &"the text layout has a separator after the salt, such as the delimiter",
+                );
             }
         }
-        let mut before = self.salt.as_ref();
         for (at, epoch) in self.epochs.iter().enumerate() {
-            let place = format!("epochs[{at}]");
-            for (part, why) in self.salt_faults(&epoch.salt) {
-                fault(&format!("{place}.salt.{part}"), why);
-            }
-            for (part, why) in self.epoch_faults(at, epoch, before) {
-                fault(&format!("{place}.{part}"), why);
-            }
-            before = Some(&epoch.salt);
-        }
-        faults
-    }
-
-    fn salt_faults(&self, salt: &SaltForm) -> Vec<(&'static str, String)> {
-        let mut faults = Vec::new();
-        let mut fault = |place: &'static str, fault: String| faults.push((place, fault));
-        if !RANGES.contains(&salt.range) {
-            let (least, most) = (RANGES.start(), RANGES.end());
-            fault(
-                "range",
-                format!(
-                    "a salt has {least} to {most} buckets, not {}; a few for each node are enough",
-                    salt.range
-                ),
-            );
-        }
-        if salt.over.is_empty() {
-            fault("over", "`over` names no field; name the fields that choose the bucket".to_owned());
-        }
-        for (at, name) in salt.over.iter().enumerate() {
-            if self.index_of(name).is_none() {
-                fault("over", self.unknown(name));
-            } else if salt.over[..at].contains(name) {
-                fault("over", format!("`over` names `{name}` twice; remove one"));
-            }
-        }
-        match (&salt.sep, self.layout) {
-            (None, LayoutForm::OrderedCode) => {}
-            (None, LayoutForm::Delimited) => {
+            if self.values_of(&epoch.field).is_some_and(|values| bound_of(values, &epoch.since).is_none()) {
                 fault(
-                    "sep",
-                    "the text layout has a separator after the salt, such as the delimiter".to_owned(),
-                );
-            }
-            (Some(_), LayoutForm::OrderedCode) => {
-                fault(
-                    "sep",
-                    "`sep` belongs to the text layout, but this key has the ordered one; write `null`"
-                        .to_owned(),
-                );
-            }
-            (Some(sep), LayoutForm::Delimited) => {
-                let is_delimiter = self.delimiter.is_some_and(|delimiter| sep.chars().eq([delimiter]));
-                if sep.is_empty() {
-                    fault("sep", "`sep` is empty; write what stands after the salt".to_owned());
-                } else if let Some(char) = sep.chars().find(|char| !char.is_ascii()) {
-                    fault("sep", format!("`sep` holds `{char}`; choose ASCII characters, such as \"-\""));
-                } else if let (false, Some(digit)) = (is_delimiter, sep.chars().find(char::is_ascii_digit)) {
-                    let why = "but it must mark where the digits of the salt end; choose other characters, such as \"-\"";
-                    fault("sep", format!("`sep` contains the digit `{digit}`, {why}"));
-                }
-            }
-        }
-        match &salt.place {
-            PlaceForm::After(_) | PlaceForm::Front if self.layout == LayoutForm::OrderedCode => fault(
-                "place",
-                "in the ordered layout the salt is an Int64 before the fields; write \"before_fields\""
-                    .to_owned(),
-            ),
-            PlaceForm::After(name) => match self.index_of(name) {
-                None => fault("place", self.unknown(name)),
-                Some(at) if at + 1 == self.fields.len() => fault(
-                    "place",
-                    format!(
-                        "`{name}` is the last field: a salt after all fields spreads no rows, and no scan could ask for one of its \
-                         buckets; name a field further left"
+                    &format!("epochs[{at}].since"),
+                    &format_args!(
+                        "`{}` is no bound of `{}`; write RFC 3339, a date such as \"2026-12-01\", or a number",
+                        epoch.since, epoch.field
                     ),
-                ),
-                Some(_) => {}
-            },
-            PlaceForm::Front | PlaceForm::BeforeFields => {}
+                );
+            }
         }
-        if salt.hash == HashForm::Java {
-            if self.layout == LayoutForm::OrderedCode {
-                fault(
-                    "hash",
-                    "`\"java\"` belongs to the text layout, but this key has the ordered one".to_owned(),
-                );
-            }
-            if salt.over.len() != self.fields.len() {
-                fault(
-                    "over",
-                    "`\"java\"` is over the whole key, as in Google's sample; name all fields".to_owned(),
-                );
-            }
-            if let PlaceForm::After(_) = salt.place {
-                fault("place", "`\"java\"` stands before the key, as in Google's sample".to_owned());
-            }
+        for found in self.data().faults() {
+            fault(&self.place(found.place), &found.reason.text(Words::Json));
         }
         faults
     }
 
-    /// The faults of a salt from a date on, but for those that the whole schema has.
-    fn epoch_faults(
-        &self,
-        at: usize,
-        epoch: &EpochForm,
-        before: Option<&SaltForm>,
-    ) -> Vec<(&'static str, String)> {
-        let mut faults = Vec::new();
-        let mut fault = |place: &'static str, fault: String| faults.push((place, fault));
-        let Some(time) = self.index_of(&epoch.field) else {
-            fault("field", self.unknown(&epoch.field));
-            return faults;
-        };
-        let field = &self.fields[time];
-        if let Some(first) = self.epochs.first().filter(|first| first.field != epoch.field) {
-            let (first, other) = (&first.field, &epoch.field);
-            fault(
-                "field",
-                format!("the salts have bounds of `{first}` and of `{other}`; name one field in all"),
-            );
-        }
-        match bound_of(&field.values, &epoch.since) {
-            None => fault(
-                "since",
-                format!(
-                    "`{}` is no bound of `{}`; write RFC 3339, a date such as \"2026-12-01\", or a number",
-                    epoch.since, epoch.field
-                ),
+    /// The salts, that of the keys before every bound first.
+    fn salts(&self) -> impl Iterator<Item = &SaltForm> {
+        self.salt.iter().chain(self.epochs.iter().map(|epoch| &epoch.salt))
+    }
+
+    fn values_of(&self, field: &str) -> Option<&ValuesForm> {
+        self.fields.iter().find(|other| other.name == field).map(|field| &field.values)
+    }
+
+    /// What the rules of layouts are asked of.
+    fn data(&self) -> rules::Key {
+        let since = |epoch: &EpochForm| rules::Since {
+            field: epoch.field.clone(),
+            written: epoch.since.clone(),
+            bound: self.values_of(&epoch.field).and_then(|values| bound_of(values, &epoch.since)).map(
+                |bound| match bound {
+                    BoundValue::Time(nanos) => rules::Bound::Time(nanos),
+                    BoundValue::Date(days) => rules::Bound::Date(days),
+                    BoundValue::Number(number) => rules::Bound::Number(number),
+                },
             ),
-            Some(bound) => {
-                let earlier = at.checked_sub(1).map(|at| &self.epochs[at].since);
-                if let Some(earlier) =
-                    earlier.filter(|earlier| Some(bound) <= bound_of(&field.values, earlier))
-                {
-                    fault("since", format!("the bounds must ascend, and this one is not after `{earlier}`"));
+        };
+        let bounds = self.salt.iter().map(|_| None).chain(self.epochs.iter().map(|epoch| Some(since(epoch))));
+        let salt = |(salt, since): (&SaltForm, Option<rules::Since>)| rules::Salt {
+            range: Some(salt.range.into()),
+            over: Some(salt.over.clone()),
+            sep: salt
+                .sep
+                .clone()
+                .filter(|sep| self.delimiter.is_none_or(|delimiter| !sep.chars().eq([delimiter]))),
+            place: match &salt.place {
+                PlaceForm::Front => rules::SaltPlace::Front,
+                PlaceForm::BeforeFields => rules::SaltPlace::BeforeFields,
+                PlaceForm::After(name) => rules::SaltPlace::After(name.clone()),
+            },
+            hash: match salt.hash {
+                HashForm::Farm => rules::SaltHash::Farm,
+                HashForm::Java => rules::SaltHash::Java,
+            },
+            since,
+            is_doubtful: false,
+        };
+        let field = |field: &FieldForm| rules::Field {
+            ident: field.name.clone(),
+            name: field.name.clone(),
+            disorder: match (&field.format, &field.order) {
+                (_, OrderForm::Hashed) => Some(rules::Disorder::Hash),
+                (_, OrderForm::BitReversed) => Some(rules::Disorder::BitReverse),
+                (FormatForm::Custom(_), _) => Some(rules::Disorder::Custom),
+                _ => None,
+            },
+        };
+        rules::Key {
+            name: self.key_type.clone().unwrap_or_default(),
+            encoding: match self.layout {
+                LayoutForm::Delimited => rules::Encoding::Text,
+                LayoutForm::OrderedCode => rules::Encoding::Ordered,
+            },
+            delimiter: self.delimiter,
+            tag: self.tag.clone(),
+            salts: self.salts().zip(bounds).map(salt).collect(),
+            fields: self.fields.iter().map(field).collect(),
+        }
+    }
+
+    /// The place of a fault in the JSON.
+    fn place(&self, place: Place) -> String {
+        match place {
+            Place::Delimiter => "delimiter".to_owned(),
+            Place::Tag => "tag".to_owned(),
+            Place::FieldName(at) => format!("fields[{at}].name"),
+            Place::Disorder(_) => "epochs[0].field".to_owned(),
+            Place::Salt(at, part) => {
+                let salt = self.salt_place(at);
+                let of_epoch = |name| salt.replace("salt", name);
+                match part {
+                    SaltPart::Whole => salt,
+                    SaltPart::Range => format!("{salt}.range"),
+                    SaltPart::Over => format!("{salt}.over"),
+                    SaltPart::OverName(nth) => format!("{salt}.over[{nth}]"),
+                    SaltPart::Sep => format!("{salt}.sep"),
+                    SaltPart::Place => format!("{salt}.place"),
+                    SaltPart::Hash => format!("{salt}.hash"),
+                    SaltPart::SinceField => of_epoch("field"),
+                    SaltPart::SinceBound => of_epoch("since"),
                 }
             }
         }
-        let salt = &epoch.salt;
-        if let Some(first) = self.salt.as_ref().or(self.epochs.first().map(|first| &first.salt)) {
-            if first.sep != salt.sep {
-                fault(
-                    "salt.sep",
-                    "the salts of a key share their separator; write the same `sep` in all of them"
-                        .to_owned(),
-                );
-            }
-            if first.place != salt.place {
-                fault(
-                    "salt.place",
-                    "the salts of a key share their place; write the same one in all of them".to_owned(),
-                );
-            }
-            if first.hash == HashForm::Java {
-                fault(
-                    "salt.hash",
-                    "buckets of `\"java\"` are not padded, so a key does not show which salt it has; copy the rows to a table of \
-                     another key type"
-                        .to_owned(),
-                );
-            }
+    }
+
+    /// The place of a salt in the JSON.
+    fn salt_place(&self, at: usize) -> String {
+        match at.checked_sub(self.salt.iter().len()) {
+            None => "salt".to_owned(),
+            Some(at) => format!("epochs[{at}].salt"),
         }
-        if salt.hash == HashForm::Java {
-            fault("salt.hash", "a salt from a date on is made by FarmHash".to_owned());
-        }
-        if before.is_some_and(|before| before.range == salt.range && before.over == salt.over) {
-            fault(
-                "salt",
-                "the keys before this bound have the same salt; remove one, or change its `range` or `over`"
-                    .to_owned(),
-            );
-        }
-        if let PlaceForm::After(name) = &salt.place
-            && self.index_of(name).is_some_and(|after| after >= time)
-        {
-            fault(
-                "salt.place",
-                format!("the salt must stand before `{}`, which has the bounds", epoch.field),
-            );
-        }
-        if self.delimiter.is_some_and(|delimiter| delimiter.is_ascii_digit()) {
-            fault(
-                "salt",
-                "the delimiter looks like a digit of the salt, which keys have in several lengths; choose one below `0`, such as '#' \
-                 or '-'"
-                    .to_owned(),
-            );
-        }
-        faults
     }
 }
 

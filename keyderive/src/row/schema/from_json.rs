@@ -8,6 +8,11 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::time::Duration;
 
+use keyderive_layout::Words;
+use keyderive_layout::row::{
+    Alias as FormerPlace, Column, ColumnPart, Family, FamilyPart, Kind, Place, Rule, RulePart, Struct, Window,
+};
+
 use super::layout::{
     Absent, ColumnLayout, FieldLayout, GcLayout, KindLayout, LayoutFault, PlaceLayout, RowLayout, RuleLayout,
 };
@@ -19,12 +24,7 @@ use crate::row::{CellError, CellType, ColumnRef as _, Name, RowError};
 static ROW_TYPES: Interner<RowSchema> = Interner::new("row types");
 static SELECTIONS: Interner<RowSchema> = Interner::new("selected columns");
 
-/// The longest qualifier that Bigtable allows.
-const MAX_QUALIFIER_LEN: usize = 16_384;
-/// The longest name of a family.
-const MAX_FAMILY_LEN: usize = 64;
-const DAY_SECS: u64 = 86_400;
-const CENTURY_SECS: u64 = 100 * 366 * DAY_SECS;
+const CENTURY_SECS: u64 = 100 * 366 * 86_400;
 
 impl RowSchema {
     /// The schema that [`to_json`](Self::to_json) has written, for a program that does not have the row type.
@@ -251,15 +251,6 @@ impl KindLayout {
     fn window_micros(self) -> Option<i64> {
         self.aggregate()?.1
     }
-
-    /// The type of its aggregates.
-    fn aggregate_type(self) -> Option<&'static str> {
-        match self.aggregate()?.0 {
-            "sum" => Some("Sum"),
-            "minimum" => Some("Min"),
-            _ => Some("Max"),
-        }
-    }
 }
 
 impl RuleLayout {
@@ -339,6 +330,82 @@ struct Placed<'l> {
     column: &'l ColumnLayout,
 }
 
+/// A field that is a family, with its place in the JSON.
+struct PlacedFamily<'l> {
+    path: String,
+    name: &'l str,
+    kind: Kind,
+}
+
+/// What the rules of layouts are asked of.
+impl Placed<'_> {
+    fn data(&self) -> Column {
+        let Self { path, family, column } = self;
+        let alias =
+            |alias: &PlaceLayout| FormerPlace { family: alias.family.clone(), name: alias.name.clone() };
+        Column {
+            label: path.clone(),
+            family: (*family).to_owned(),
+            name: column.name.clone(),
+            aliases: column.aliases.iter().map(alias).collect(),
+            kind: column.kind.of_rules(),
+            is_doubtful: false,
+        }
+    }
+
+    fn path_of(&self, part: ColumnPart) -> String {
+        let path = &self.path;
+        match part {
+            ColumnPart::Whole => path.clone(),
+            ColumnPart::Name => format!("{path}.name"),
+            // `fields[0].column` has the family beside the column.
+            ColumnPart::Family => path.strip_suffix(".column").unwrap_or(path).to_owned() + ".family",
+            ColumnPart::Alias(nth) => format!("{path}.aliases[{nth}]"),
+            ColumnPart::Kind | ColumnPart::Window => format!("{path}.kind"),
+        }
+    }
+}
+
+impl PlacedFamily<'_> {
+    fn data(&self) -> Family {
+        let Self { path, name, kind } = self;
+        Family { label: path.clone(), name: (*name).to_owned(), kind: kind.clone() }
+    }
+}
+
+impl KindLayout {
+    fn of_rules(self) -> Kind {
+        let windows = |name, micros: i64| {
+            let window =
+                Window { micros: Some(micros).filter(|micros| *micros != 0), written: format!("`{micros}`") };
+            Kind::Windows(name, window)
+        };
+        match self {
+            Self::Value | Self::Timestamped => Kind::Value,
+            Self::Versions => Kind::Versions,
+            Self::Counter => Kind::Counter,
+            Self::Sum => Kind::Aggregate("Sum"),
+            Self::Min => Kind::Aggregate("Min"),
+            Self::Max => Kind::Aggregate("Max"),
+            Self::SumVersions { window_micros } => windows("Sum", window_micros),
+            Self::MinVersions { window_micros } => windows("Min", window_micros),
+            Self::MaxVersions { window_micros } => windows("Max", window_micros),
+        }
+    }
+}
+
+impl RuleLayout {
+    fn data(&self) -> Rule {
+        let micros = |secs: u64| secs.saturating_mul(1_000_000);
+        Rule {
+            family: self.family.clone(),
+            max_age: self.max_age_secs().map(micros),
+            ttl: self.ttl_secs.map(micros),
+            keeps_one: matches!(self.gc, Some(GcLayout::Any { max_versions: Some(1), .. })),
+        }
+    }
+}
+
 impl<'l> Check<'l> {
     fn fault(&mut self, path: impl Display, text: impl Display) {
         self.faults.push(format!("`{path}`: {text}"));
@@ -346,19 +413,17 @@ impl<'l> Check<'l> {
 
     fn row(&mut self) {
         let layout = self.layout;
-        if let Some(family) = &layout.family {
-            self.family_name("family", family);
-        } else if !matches!(&layout.fields[..], [] | [FieldLayout::Map { family: None, .. }]) {
+        if layout.family.is_none()
+            && !matches!(&layout.fields[..], [] | [FieldLayout::Map { family: None, .. }])
+        {
             self.fault("family", "it is `null` for a map alone, whose family its table names; name the family of the row's own columns");
         }
-        let mut own = Vec::new();
-        let mut families: HashMap<&str, String> = HashMap::new();
+        let (mut own, mut families) = (Vec::new(), Vec::new());
         for (at, field) in layout.fields.iter().enumerate() {
             match field {
                 FieldLayout::Column { family, column } => {
-                    let path = format!("fields[{at}].column");
-                    self.family_name(format_args!("{path}.family"), family);
-                    own.push(Placed { path: format!("{path}.column"), family, column });
+                    let path = format!("fields[{at}].column.column");
+                    own.push(Placed { path, family, column });
                 }
                 FieldLayout::Struct { family, columns, optional } => {
                     let path = format!("fields[{at}].struct");
@@ -384,15 +449,16 @@ impl<'l> Check<'l> {
                         own.extend(of_struct);
                         continue;
                     }
-                    self.columns(&of_struct);
-                    self.family(&format!("{path}.family"), family, &mut families);
+                    // Another struct does not know the rule of its family.
+                    self.columns(Some(family), &of_struct, &[], &[]);
+                    families.push(PlacedFamily { path, name: family, kind: Kind::Value });
                 }
                 FieldLayout::Map { family, key, stored, kind, .. } => {
                     let path = format!("fields[{at}].map");
                     self.map(&path, key, stored, *kind);
                     match (family, &layout.family) {
-                        (Some(family), own) if layout.fields.len() > 1 || Some(family) != own.as_ref() => {
-                            self.family(&format!("{path}.family"), family, &mut families);
+                        (Some(name), own) if layout.fields.len() > 1 || Some(name) != own.as_ref() => {
+                            families.push(PlacedFamily { path, name, kind: kind.of_rules() });
                         }
                         (Some(_), _) | (None, None) if layout.fields.len() == 1 => {}
                         _ => self.fault(
@@ -403,74 +469,47 @@ impl<'l> Check<'l> {
                 }
             }
         }
-        self.columns(&own);
-        for Placed { path, family, .. } in
-            own.iter().filter(|own| Some(own.family) != layout.family.as_deref())
-        {
-            if let Some(whole) = families.get(family) {
-                let text = format!(
-                    "the family `{family}` is that of the field `{whole}`, all of whose columns are its own; give one another family"
-                );
-                self.fault(path, text);
-            }
+        self.columns(layout.family.as_deref(), &own, &families, &layout.rules);
+        for (at, rule) in layout.rules.iter().enumerate() {
+            self.gc(&format!("rules[{at}]"), rule);
         }
-        for Placed { path, column, .. } in &own {
-            for (at, alias) in column.aliases.iter().enumerate() {
-                if let Some(whole) = families.get(&*alias.family) {
-                    let text = format!(
-                        "the family `{}` is that of the field `{whole}`, all of whose columns are its own; remove the alias",
-                        alias.family
-                    );
-                    self.fault(format_args!("{path}.aliases[{at}]"), text);
+    }
+
+    /// The columns of one struct, and of a row its families and their rules.
+    fn columns(
+        &mut self,
+        family: Option<&str>,
+        columns: &[Placed<'l>],
+        families: &[PlacedFamily<'l>],
+        rules: &[RuleLayout],
+    ) {
+        for placed in columns {
+            self.column(placed);
+        }
+        let data = Struct {
+            family: family.map(str::to_owned),
+            columns: columns.iter().map(Placed::data).collect(),
+            families: families.iter().map(PlacedFamily::data).collect(),
+            rules: rules.iter().map(RuleLayout::data).collect(),
+        };
+        for found in data.faults() {
+            let path = match found.place {
+                // The row names the families of its structs.
+                Place::OwnFamily if self.layout.family.as_deref() != family => continue,
+                Place::OwnFamily => "family".to_owned(),
+                Place::Column(at, part) => columns[at].path_of(part),
+                Place::Family(at, part) => {
+                    let path = &families[at].path;
+                    match part {
+                        FamilyPart::Whole | FamilyPart::Name => format!("{path}.family"),
+                        FamilyPart::Kind | FamilyPart::Window => format!("{path}.kind"),
+                    }
                 }
-            }
-        }
-        self.rules(&own);
-    }
-
-    fn family_name(&mut self, path: impl Display, name: &str) {
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if name.is_empty() || name.len() > MAX_FAMILY_LEN || !name.bytes().all(is_allowed) {
-            self.fault(
-                path,
-                format_args!(
-                    "`{name}` cannot name a family, which has 1 to {MAX_FAMILY_LEN} ASCII letters, digits, `-`, `_` and `.`"
-                ),
-            );
-        } else if name == "keyderive" || name.starts_with("keyderive.") || name.starts_with("keyderive-") {
-            self.fault(path, "the families `keyderive…` are the library's; choose another name");
-        }
-    }
-
-    fn column_name(&mut self, path: impl Display, name: &str) {
-        if name.is_empty() {
-            self.fault(path, "the empty name is that of the marker of an empty row; give the column a name");
-        } else if name.len() > MAX_QUALIFIER_LEN {
-            self.fault(
-                path,
-                format_args!("a column's name has at most {MAX_QUALIFIER_LEN} bytes; shorten it"),
-            );
-        }
-    }
-
-    /// A family that is a struct or a map.
-    fn family(&mut self, path: &str, family: &'l str, families: &mut HashMap<&'l str, String>) {
-        self.family_name(path, family);
-        if self.layout.family.as_deref() == Some(family) {
-            self.fault(
-                path,
-                format_args!(
-                    "the family `{family}` is that of the row's own columns; give the field another name"
-                ),
-            );
-        }
-        if let Some(other) = families.insert(family, path.to_owned()) {
-            self.fault(
-                path,
-                format_args!(
-                    "`{other}` and `{path}` are both the family `{family}`, which holds one value; give one another name"
-                ),
-            );
+                Place::Rule(at, RulePart::Whole) => format!("rules[{at}]"),
+                Place::Rule(at, RulePart::Family) => format!("rules[{at}].family"),
+                Place::Rule(at, RulePart::Ttl) => format!("rules[{at}].ttl_secs"),
+            };
+            self.fault(path, found.reason.text(Words::Json));
         }
     }
 
@@ -498,18 +537,6 @@ impl<'l> Check<'l> {
                     "{key} cannot name a column, so it cannot be the key of a family: names are text, bytes, UUIDs, dates, and enums; \
                      write a number as text of a fixed width, which keeps the order"
                 ),
-            );
-        }
-        if kind == KindLayout::Counter {
-            self.fault(
-                format_args!("{path}.kind"),
-                "`counter` is for a column, and this is a family; put it on a field of the family's struct",
-            );
-        }
-        if kind.window_micros().is_some_and(|window| window != 0) {
-            self.fault(
-                format_args!("{path}.kind"),
-                "`window` is for a column, and this is a family; put it on a field of the family's struct",
             );
         }
         self.aggregate(path, stored, kind);
@@ -573,22 +600,8 @@ impl<'l> Check<'l> {
         }
     }
 
-    /// The columns of one struct.
-    fn columns(&mut self, columns: &[Placed<'l>]) {
-        for placed in columns {
-            self.column(placed);
-        }
-        self.one_place_for_each(columns);
-        self.aggregates(columns);
-    }
-
     fn column(&mut self, Placed { path, column, .. }: &Placed<'l>) {
-        let ColumnLayout { name, aliases, stored, kind, absent } = column;
-        self.column_name(format_args!("{path}.name"), name);
-        for (at, alias) in aliases.iter().enumerate() {
-            self.family_name(format_args!("{path}.aliases[{at}].family"), &alias.family);
-            self.column_name(format_args!("{path}.aliases[{at}].name"), &alias.name);
-        }
+        let ColumnLayout { stored, kind, absent, .. } = column;
         self.stored(&format!("{path}.stored"), stored);
         self.aggregate(path, stored, *kind);
         let is_counter = *kind == KindLayout::Counter;
@@ -596,18 +609,6 @@ impl<'l> Check<'l> {
             self.fault(
                 format_args!("{path}.stored"),
                 "a counter is an `i64`, in which the server counts; change the type",
-            );
-        }
-        if is_counter && !aliases.is_empty() {
-            self.fault(
-                format_args!("{path}.aliases"),
-                "the server would count from 0 beside a value under the alias; keep the stored name",
-            );
-        }
-        if kind.aggregate().is_some() && !aliases.is_empty() {
-            self.fault(
-                format_args!("{path}.aliases"),
-                "the server would count from 0 beside an aggregate under the alias; keep the stored name",
             );
         }
         let absence = match kind {
@@ -630,24 +631,6 @@ impl<'l> Check<'l> {
         if let Some(fault) = absence {
             self.fault(format_args!("{path}.absent"), fault);
         }
-        match kind.window_micros() {
-            Some(0) => self.fault(
-                format_args!("{path}.kind"),
-                "each aggregate in a column counts for a window of time; write its width as `window_micros`",
-            ),
-            Some(window) => {
-                let second = 1_000_000;
-                let divides = u64::try_from(window)
-                    .is_ok_and(|window| window % second == 0 && (DAY_SECS * second).is_multiple_of(window));
-                if !divides {
-                    self.fault(
-                        format_args!("{path}.kind"),
-                        format_args!("{window} microseconds, in whole seconds, do not divide a day; write a window such as 3600000000"),
-                    );
-                }
-            }
-            None => {}
-        }
     }
 
     /// A struct is a family if all its columns are in one, now and formerly.
@@ -663,86 +646,6 @@ impl<'l> Check<'l> {
                         alias.family
                     ),
                 );
-            }
-        }
-    }
-
-    fn one_place_for_each(&mut self, columns: &[Placed<'l>]) {
-        let mut taken: HashMap<(&str, &str), &Placed<'_>> = HashMap::new();
-        for placed in columns {
-            let Placed { path, family, column } = placed;
-            if let Some(other) = taken.insert((family, &column.name), placed) {
-                self.fault(
-                    format_args!("{path}.name"),
-                    format_args!(
-                        "`{}` and `{path}` are both the column `{family}:{}`, which holds one value; give one another name",
-                        other.path, column.name
-                    ),
-                );
-            }
-        }
-        for placed in columns {
-            let Placed { path, column, .. } = placed;
-            for (at, alias) in column.aliases.iter().enumerate().filter(|(_, alias)| !alias.name.is_empty()) {
-                if let Some(other) = taken.get(&(&*alias.family, &*alias.name)) {
-                    self.fault(
-                        format_args!("{path}.aliases[{at}]"),
-                        format_args!(
-                            "`{}` is a column and an alias of `{}`; remove the alias",
-                            other.column.name, column.name
-                        ),
-                    );
-                } else {
-                    taken.insert((&alias.family, &alias.name), placed);
-                }
-            }
-        }
-    }
-
-    /// Aggregates are alone in their families.
-    fn aggregates(&mut self, columns: &[Placed<'l>]) {
-        for one in columns {
-            let Some(aggregate) = one.column.kind.aggregate_type() else { continue };
-            let others = columns.iter().filter(|other| other.family == one.family);
-            for other in others.filter(|other| other.column.kind.aggregate_type() != Some(aggregate)) {
-                self.fault(
-                    format_args!("{}.kind", other.path),
-                    format_args!(
-                        "the family `{}` holds `{aggregate}`s, and `{}` is none; give it another family",
-                        one.family, other.column.name
-                    ),
-                );
-            }
-        }
-    }
-
-    /// How long families are kept. The columns are those of the row's own struct: another struct does not know the rule of its family.
-    fn rules(&mut self, own: &[Placed<'l>]) {
-        let mut ruled = HashMap::new();
-        for (at, rule) in self.layout.rules.iter().enumerate() {
-            let path = format!("rules[{at}]");
-            let family = &*rule.family;
-            self.family_name(format_args!("{path}.family"), family);
-            if ruled.insert(family, at).is_some() {
-                self.fault(&path, format_args!("the family `{family}` has two rules; keep one"));
-            }
-            self.gc(&path, rule);
-            let max_age = rule.max_age_secs();
-            if rule.ttl_secs.is_some_and(|ttl| max_age.is_some_and(|max_age| ttl > max_age)) {
-                self.fault(
-                    format_args!("{path}.ttl_secs"),
-                    "`ttl` is longer than `max_age`, which deletes cells before; raise `max_age`",
-                );
-            }
-            for placed in own.iter().filter(|placed| placed.family == family) {
-                self.ruled_column(placed, rule);
-            }
-            for (at, field) in self.layout.fields.iter().enumerate() {
-                if let FieldLayout::Map { family: Some(of), kind, .. } = field
-                    && of == family
-                {
-                    self.expiring_aggregate(&format!("fields[{at}].map"), *kind, max_age.or(rule.ttl_secs));
-                }
             }
         }
     }
@@ -781,64 +684,6 @@ impl<'l> Check<'l> {
                 }
                 _ => {}
             }
-        }
-    }
-
-    fn ruled_column(&mut self, Placed { path, family, column }: &Placed<'l>, rule: &RuleLayout) {
-        let (max_age, ttl) = (rule.max_age_secs(), rule.ttl_secs);
-        let foreign = column.aliases.iter().position(|alias| alias.family != *family);
-        if let (Some(_), Some(at)) = (ttl, foreign) {
-            self.fault(
-                format_args!("{path}.aliases[{at}]"),
-                format_args!(
-                    "`ttl` hides cells of the family `{family}` alone, and this alias is in another; copy its values, or remove the `ttl`"
-                ),
-            );
-        }
-        let keeps_one = matches!(rule.gc, Some(GcLayout::Any { max_versions: Some(1), .. }));
-        if keeps_one && column.kind.kind().reads_versions() {
-            self.fault(
-                format_args!("{path}.kind"),
-                format_args!(
-                    "`{}` reads every version, and the family `{family}` keeps one; write `\"never\"` or more versions",
-                    column.name
-                ),
-            );
-        }
-        let expires = max_age.or(ttl);
-        if expires.is_some() && column.kind == KindLayout::Counter {
-            self.fault(
-                format_args!("{path}.kind"),
-                "an increment adds to an expired value too; use `Versions<Sum>` with `window`, give it a family of its own without \
-                 `max_age` and `ttl`, or remove these",
-            );
-        }
-        self.expiring_aggregate(path, column.kind, expires);
-        let Some(window) = column.kind.window_micros().and_then(|window| u64::try_from(window).ok()) else {
-            return;
-        };
-        let is_shorter = |secs: Option<u64>| secs.is_some_and(|secs| secs.saturating_mul(1_000_000) < window);
-        if is_shorter(ttl) {
-            self.fault(
-                format_args!("{path}.kind"),
-                "the window is longer than the `ttl` of its family, which hides it from its start on: additions at its end would never \
-                 be read; shorten the window, or raise the `ttl`",
-            );
-        } else if is_shorter(max_age) {
-            self.fault(
-                format_args!("{path}.kind"),
-                "the window is longer than the `max_age` of its family, which is counted from its start: additions at its end would be \
-                 removed at once; shorten the window, or raise the `max_age`",
-            );
-        }
-    }
-
-    fn expiring_aggregate(&mut self, path: &str, kind: KindLayout, expires: Option<u64>) {
-        if expires.is_some() && matches!(kind, KindLayout::Sum | KindLayout::Min | KindLayout::Max) {
-            self.fault(
-                format_args!("{path}.kind"),
-                "an aggregate is at time 0, and expires at once; use `Versions<…>` with `window`, or remove `max_age` and `ttl`",
-            );
         }
     }
 }

@@ -142,10 +142,10 @@ fn broken() -> Vec<Broken> {
             visit,
             "/salt/over",
             json!(["users"]),
-            "salt.over",
-            "there is no field `users`; the fields are `user`, `site`",
+            "salt.over[0]",
+            "`over` names `users`, which is not a field of `VisitKey`; did you mean `user`?",
         ),
-        one(visit, "/salt/over", json!(["user", "user"]), "salt.over", "`over` names `user` twice"),
+        one(visit, "/salt/over", json!(["user", "user"]), "salt.over[1]", "`over` names `user` twice"),
         one(visit, "/salt/sep", null.clone(), "salt.sep", "the text layout has a separator after the salt"),
         one(visit, "/salt/sep", json!(""), "salt.sep", "`sep` is empty"),
         one(visit, "/salt/sep", json!("é"), "salt.sep", "`sep` holds `é`; choose ASCII characters"),
@@ -156,17 +156,29 @@ fn broken() -> Vec<Broken> {
             "/salt/place",
             json!("front"),
             "salt.place",
-            "in the ordered layout the salt is an Int64 before",
+            "this key has the ordered one: its salt is an Int64 before the fields; write \"before_fields\"",
         ),
-        one(visit, "/salt/place", json!({ "after": "x" }), "salt.place", "there is no field `x`"),
-        one(visit, "/salt/place", json!({ "after": "seq" }), "salt.place", "`seq` is the last field"),
+        one(
+            visit,
+            "/salt/place",
+            json!({ "after": "x" }),
+            "salt.place",
+            "`after` names `x`, which is not a field",
+        ),
+        one(
+            visit,
+            "/salt/place",
+            json!({ "after": "seq" }),
+            "salt.place",
+            "`after` names `seq`, the last field",
+        ),
         one(visit, "/salt/hash", json!("java"), "salt.over", "`\"java\"` is over the whole key"),
         (
             ordered,
             vec![("/salt/hash", json!("java"))],
             vec![
-                ("salt.hash", "`\"java\"` belongs to the text layout"),
                 ("salt.over", "`\"java\"` is over the whole key"),
+                ("salt.hash", "`hash` belongs to the text layout"),
             ],
         ),
         (
@@ -178,7 +190,13 @@ fn broken() -> Vec<Broken> {
             ],
             vec![("salt.place", "`\"java\"` stands before the key")],
         ),
-        one(epochs, "/epochs/1/field", json!("time"), "epochs[1].field", "there is no field `time`"),
+        one(
+            epochs,
+            "/epochs/1/field",
+            json!("time"),
+            "epochs[1].field",
+            "`since` names `time`, which is not a field",
+        ),
         one(
             epochs,
             "/epochs/1/field",
@@ -231,10 +249,7 @@ fn broken() -> Vec<Broken> {
         (
             epochs,
             vec![("/delimiter", json!("5"))],
-            vec![
-                ("epochs[0].salt", "the delimiter looks like a digit of the salt"),
-                ("epochs[1].salt", "the delimiter looks like a digit of the salt"),
-            ],
+            vec![("delimiter", "the delimiter `5` looks like a digit of the salt")],
         ),
         // Of the whole schema.
         one(
@@ -289,7 +304,7 @@ fn broken() -> Vec<Broken> {
 }
 
 #[test]
-fn each_rule_of_the_derive_is_one_here() {
+fn each_rule_is_said_at_its_place() {
     let mut others = Vec::new();
     for (schema, changes, expected) in broken() {
         let mut json = serde_json::to_value(schema).unwrap();
