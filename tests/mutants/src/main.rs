@@ -79,8 +79,8 @@ const STRATA: [(&str, &[&str], bool); 12] = [
     ),
     ("transfer", &["keyderive/src/table/transfer/"], false),
     (
-        "checks of the derives",
-        &["keyderive-macros/src/row/check.rs", "keyderive-macros/src/row_key/check.rs"],
+        "rules of layouts",
+        &["crates/layout/src/", "keyderive-macros/src/row/check.rs", "keyderive-macros/src/row_key/check.rs"],
         false,
     ),
     ("embedded", &["crates/embedded/src/filter", "crates/embedded/src/mutate.rs"], false),

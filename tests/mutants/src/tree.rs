@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::points::{LeftOut, Source};
 
 /// The folders of the crates with mutants.
-const CRATES: [&str; 3] = ["keyderive", "keyderive-macros", "crates/embedded"];
+const CRATES: [&str; 4] = ["keyderive", "keyderive-macros", "crates/embedded", "crates/layout"];
 
 /// The tests that look for mutants.
 const TESTS: [&str; 21] = [
