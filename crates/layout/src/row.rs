@@ -254,12 +254,12 @@ impl Struct {
         }
         match column.kind.window() {
             Some(Window { micros: None, .. }) => faults.add(place(ColumnPart::Kind), Reason::NoWindow),
-            Some(Window { micros: Some(micros), written }) => {
-                if *micros <= 0 || micros % SECOND != 0 || DAY % micros != 0 {
-                    faults.add(place(ColumnPart::Window), Reason::WindowOfDay { written: written.clone() });
-                }
+            Some(Window { micros: Some(micros), written })
+                if *micros <= 0 || micros % SECOND != 0 || DAY % micros != 0 =>
+            {
+                faults.add(place(ColumnPart::Window), Reason::WindowOfDay { written: written.clone() });
             }
-            None => {}
+            Some(_) | None => {}
         }
     }
 

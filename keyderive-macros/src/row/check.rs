@@ -48,11 +48,9 @@ fn no_alias_of_a_family(cx: &Ctxt, field: &Field<'_>) {
 fn options(cx: &Ctxt, field: &Field<'_>) {
     let attrs = &field.attrs;
     let ident = field.ident;
-    if field.is_family() {
-        if let Some(tokens) = attrs.default.tokens() {
-            let reason = Reason::OfColumn { option: "default", family: ident.to_string() };
-            cx.error(tokens, reason.text(Words::Attributes));
-        }
+    if let (true, Some(tokens)) = (field.is_family(), attrs.default.tokens()) {
+        let reason = Reason::OfColumn { option: "default", family: ident.to_string() };
+        cx.error(tokens, reason.text(Words::Attributes));
     }
     if let (None, Some(tokens)) = (attrs.family.get(), attrs.rule.tokens()) {
         let name = tokens_name(&attrs.rule);
