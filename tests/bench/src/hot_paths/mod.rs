@@ -141,7 +141,7 @@ pub fn run(sections: &[Section], size: Size<'_>) -> Result<(), Failure> {
     sections.iter().try_for_each(|section| section.measure(size, |table| println!("{table}")))
 }
 
-/// Runs one path twice, and returns how often the first run allocates. The second run is inside of [`turns::simulated`], which a simulator
+/// Runs one path twice, and returns how often the first run allocates. The second run is inside of `turns::simulated`, which a simulator
 /// finds by its name.
 ///
 /// # Errors
