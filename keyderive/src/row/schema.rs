@@ -366,8 +366,21 @@ impl ColumnSchema {
     }
 
     /// Whether an absent column is a default, which the row type knows.
-    pub(crate) fn has_default(&self) -> bool {
+    #[must_use]
+    pub const fn has_default(&self) -> bool {
         self.has_default
+    }
+
+    /// The width of the windows of an aggregate, if it has some.
+    #[must_use]
+    pub fn window(&self) -> Option<Duration> {
+        u64::try_from(self.window_micros).ok().filter(|micros| *micros != 0).map(Duration::from_micros)
+    }
+
+    /// The former places that are read where the column is absent, in this order: a family, if it is not that of the column, and a
+    /// qualifier.
+    pub fn former_places(&self) -> impl Iterator<Item = (Option<&'static str>, &'static str)> + use<> {
+        self.aliases.iter().map(|alias| (alias.family, alias.name))
     }
 
     /// The width of the windows of an aggregate, in microseconds; 0 without windows.

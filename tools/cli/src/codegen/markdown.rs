@@ -1,11 +1,12 @@
 //! A page for a wiki: what the keys and columns of each table are.
 
+use std::time::Duration;
+
 use keyderive::dynamic::TableLayout;
 use keyderive::key::{Field, FieldValues, SaltHash, Schema, Width};
-use keyderive::row::RowSchema;
+use keyderive::row::{CellType, ColumnKind, ColumnSchema, DeclaredColumn, RowSchema};
 
-use super::row::{Absent, ColumnForm, KindForm, RowForm, StoredForm};
-use super::{Output, Table};
+use super::{Output, Table, map_family};
 
 pub(super) fn generate(tables: &[Table]) -> Output {
     let mut out = Output::default();
@@ -16,8 +17,8 @@ pub(super) fn generate(tables: &[Table]) -> Output {
         out.line(format!("# Table {}", code(&table.name)));
         for layout in &table.layouts {
             key(&mut out, layout.key().schema());
-            for row in layout.row_types().iter().filter_map(|schema| RowForm::of(schema)) {
-                columns(&mut out, &row);
+            for row in layout.row_types() {
+                columns(&mut out, row);
             }
             families(&mut out, layout);
         }
@@ -83,55 +84,58 @@ fn width(width: Width) -> String {
     }
 }
 
-fn columns(out: &mut Output, row: &RowForm) {
-    out.line(format!("\n## Row {}\n", code(&row.row)));
+fn columns(out: &mut Output, row: &RowSchema) {
+    out.line(format!("\n## Row {}\n", code(row.name())));
     out.line("| column | stored as | cells | if absent |");
     out.line("|---|---|---|---|");
     for (family, column) in row.columns() {
+        let place = |family: &str, name: &str| code(&format!("{family}:{name}"));
         let former: Vec<_> =
-            column.aliases.iter().map(|place| code(&format!("{}:{}", place.family, place.name))).collect();
+            column.former_places().map(|(of, name)| place(of.unwrap_or(family), name)).collect();
         let former =
             if former.is_empty() { String::new() } else { format!(", formerly {}", former.join(", ")) };
-        let absent = absent(column);
-        let place = code(&format!("{family}:{}", column.name));
-        out.line(format!(
-            "| {place}{former} | {} | {} | {absent} |",
-            stored(&column.stored, code),
-            cells(column.kind)
-        ));
+        let (stored, cells) = (stored(column.stored(), code), cells_of(column));
+        let place = place(family, column.name());
+        out.line(format!("| {place}{former} | {stored} | {cells} | {} |", absent(column)));
     }
-    for (family, key, values, kind) in row.maps() {
+    for (family, key, values, kind) in maps(row) {
         let place = code(&format!("{family}:…"));
-        out.line(format!(
-            "| {place}, named by {} | {} | {} | none |",
-            stored(key, code),
-            stored(values, code),
-            cells(kind)
-        ));
+        let (key, values) = (stored(key, code), stored(values, code));
+        out.line(format!("| {place}, named by {key} | {values} | {} | none |", cells(kind, None)));
     }
 }
 
+/// The families that are maps, with how the names of their columns and their cells are stored.
+fn maps(row: &RowSchema) -> impl Iterator<Item = (&'static str, CellType, CellType, ColumnKind)> {
+    row.declared_columns().filter_map(|declared| match declared {
+        DeclaredColumn::Map { family, key, stored, kind, .. } => {
+            Some((map_family(family), key, stored, kind))
+        }
+        _ => None,
+    })
+}
+
 /// What an absent column is.
-fn absent(column: &ColumnForm) -> &'static str {
-    match (column.absent, column.kind) {
-        (Absent::Error, _) => "the row cannot be read",
-        (Absent::None, KindForm::Versions) => "no version",
-        (Absent::None, _) => "none",
-        (Absent::Default, KindForm::Counter | KindForm::Sum) => "0",
-        (Absent::Default, _) => "a default of the program",
+fn absent(column: &ColumnSchema) -> &'static str {
+    match column.kind() {
+        _ if column.is_required() => "the row cannot be read",
+        ColumnKind::Counter | ColumnKind::Sum => "0",
+        _ if column.has_default() => "a default of the program",
+        ColumnKind::Versions => "no version",
+        _ => "none",
     }
 }
 
 /// The columns of a row type in words, a line each.
-pub(super) fn columns_of(schema: &RowSchema) -> Vec<String> {
-    let Some(row) = RowForm::of(schema) else { return Vec::new() };
+pub(super) fn columns_of(row: &RowSchema) -> Vec<String> {
     let plain: fn(&str) -> String = |name| format!("`{name}`");
     let columns = row.columns().map(|(family, column)| {
-        let (stored, cells) = (stored(&column.stored, plain), cells(column.kind));
-        format!("{family}:{}  {stored}; {cells}; if absent: {}", column.name, absent(column))
+        let (stored, cells) = (stored(column.stored(), plain), cells_of(column));
+        format!("{family}:{}  {stored}; {cells}; if absent: {}", column.name(), absent(column))
     });
-    let maps = row.maps().map(|(family, key, values, kind)| {
-        format!("{family}:…  {}, named by {}; {}", stored(values, plain), stored(key, plain), cells(kind))
+    let maps = maps(row).map(|(family, key, values, kind)| {
+        let (key, values) = (stored(key, plain), stored(values, plain));
+        format!("{family}:…  {values}, named by {key}; {}", cells(kind, None))
     });
     columns.chain(maps).collect()
 }
@@ -150,56 +154,43 @@ fn families(out: &mut Output, layout: &TableLayout) {
     }
 }
 
-fn cells(kind: KindForm) -> String {
-    let hours = |what: &str, micros: u64| match micros {
-        0 => format!("{what} for each window of time"),
-        micros => format!("{what} for each window of {} s", micros / 1_000_000),
+fn cells_of(column: &ColumnSchema) -> String {
+    cells(column.kind(), column.window())
+}
+
+fn cells(kind: ColumnKind, window: Option<Duration>) -> String {
+    let windows = |what: &str| match window {
+        None => format!("{what} for each window of time"),
+        Some(window) => format!("{what} for each window of {} s", window.as_secs()),
     };
     match kind {
-        KindForm::Value => "the newest".to_owned(),
-        KindForm::Timestamped => "the newest, with its time".to_owned(),
-        KindForm::Versions => "every version".to_owned(),
-        KindForm::Counter => "a counter".to_owned(),
-        KindForm::Sum => "a sum of the server".to_owned(),
-        KindForm::Min => "a minimum of the server".to_owned(),
-        KindForm::Max => "a maximum of the server".to_owned(),
-        KindForm::SumVersions { window_micros } => hours("a sum", window_micros),
-        KindForm::MinVersions { window_micros } => hours("a minimum", window_micros),
-        KindForm::MaxVersions { window_micros } => hours("a maximum", window_micros),
+        ColumnKind::Timestamped => "the newest, with its time".to_owned(),
+        ColumnKind::Versions => "every version".to_owned(),
+        ColumnKind::Counter => "a counter".to_owned(),
+        ColumnKind::Sum => "a sum of the server".to_owned(),
+        ColumnKind::Min => "a minimum of the server".to_owned(),
+        ColumnKind::Max => "a maximum of the server".to_owned(),
+        ColumnKind::SumVersions => windows("a sum"),
+        ColumnKind::MinVersions => windows("a minimum"),
+        ColumnKind::MaxVersions => windows("a maximum"),
+        _ => "the newest".to_owned(),
     }
 }
 
 /// How a value is stored, in words; `code` marks names.
-fn stored(stored: &StoredForm, code: fn(&str) -> String) -> String {
+fn stored(stored: CellType, code: fn(&str) -> String) -> String {
     match stored {
-        StoredForm::Integer { min, max } => format!("an integer, {min} to {max}"),
-        StoredForm::NonZero { min, max } => format!("an integer, {min} to {max}, not 0"),
-        StoredForm::Bool => "a `bool`".to_owned(),
-        StoredForm::Code(variants) => {
+        CellType::Code(variants) => {
             let codes: Vec<_> =
-                variants.iter().map(|one| format!("{} {}", one.code, code(&one.name))).collect();
+                variants.iter().map(|(number, name)| format!("{number} {}", code(name))).collect();
             format!("a code: {}", codes.join(", "))
         }
-        StoredForm::F32 => "an `f32`".to_owned(),
-        StoredForm::F64 => "an `f64`".to_owned(),
-        StoredForm::Text => "text".to_owned(),
-        StoredForm::Char => "a character".to_owned(),
-        StoredForm::Enum(names) => {
+        CellType::Enum(names) => {
             format!("one of {}", names.iter().map(|name| code(name)).collect::<Vec<_>>().join(", "))
         }
-        StoredForm::Bytes => "bytes".to_owned(),
-        StoredForm::Array(length) => format!("{length} bytes"),
-        StoredForm::Unit => "no bytes".to_owned(),
-        StoredForm::Uuid => "a UUID".to_owned(),
-        StoredForm::IpAddress => "an IP address".to_owned(),
-        StoredForm::Ipv4Address => "an IPv4 address".to_owned(),
-        StoredForm::Ipv6Address => "an IPv6 address".to_owned(),
-        StoredForm::Time => "a time in RFC 3339".to_owned(),
-        StoredForm::Date => "a date".to_owned(),
-        StoredForm::Json => "JSON".to_owned(),
-        StoredForm::Proto => "a message of protobuf".to_owned(),
-        StoredForm::UnixTime(unit) => format!("a time, in {} since 1970", code(unit)),
-        StoredForm::Custom(of) => format!("what {} writes", code(of)),
+        CellType::Custom(of) => format!("what {} writes", code(of)),
+        // The others have no names.
+        stored => stored.to_string(),
     }
 }
 

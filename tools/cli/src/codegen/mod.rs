@@ -6,7 +6,6 @@
 mod hcl;
 mod markdown;
 mod python;
-mod row;
 mod sql;
 
 use std::collections::BTreeSet;
@@ -137,4 +136,9 @@ fn custom(field: &Field) -> Option<&'static str> {
         keyderive::key::Format::Custom(name) => Some(name),
         _ => None,
     }
+}
+
+/// The family of a map; of one that is the whole row, the default.
+fn map_family(family: &'static str) -> &'static str {
+    if family.is_empty() { keyderive::DEFAULT_FAMILY } else { family }
 }

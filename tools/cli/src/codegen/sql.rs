@@ -1,9 +1,10 @@
 //! A query for each key type and row type, which computes the typed fields of the key and the columns.
 
 use keyderive::dynamic::TableLayout;
+use keyderive::key::TimeUnit;
+use keyderive::row::{CellType, ColumnSchema, DeclaredColumn, RowSchema};
 
-use super::row::{ColumnForm, KindForm, RowForm, StoredForm};
-use super::{Names, Output, Table, one_line};
+use super::{Names, Output, Table, map_family, one_line};
 
 pub(super) fn generate(tables: &[Table]) -> Output {
     let mut out = Output::default();
@@ -14,14 +15,14 @@ pub(super) fn generate(tables: &[Table]) -> Output {
         if layout.row_types().is_empty() {
             select(&mut out, layout, None);
         }
-        for row in layout.row_types().iter().filter_map(|schema| RowForm::of(schema)) {
-            select(&mut out, layout, Some(&row));
+        for row in layout.row_types() {
+            select(&mut out, layout, Some(row));
         }
     }
     out
 }
 
-fn select(out: &mut Output, layout: &TableLayout, row: Option<&RowForm>) {
+fn select(out: &mut Output, layout: &TableLayout, row: Option<&RowSchema>) {
     let schema = layout.key().schema();
     out.line(format!(
         "\n-- Keys `{}`: {}",
@@ -29,7 +30,7 @@ fn select(out: &mut Output, layout: &TableLayout, row: Option<&RowForm>) {
         one_line(&schema.template().to_string())
     ));
     if let Some(row) = row {
-        out.line(format!("-- Rows `{}`", one_line(&row.row)));
+        out.line(format!("-- Rows `{}`", one_line(row.name())));
     }
     let mut names = Names::default();
     let mut columns = Vec::new();
@@ -47,59 +48,55 @@ fn select(out: &mut Output, layout: &TableLayout, row: Option<&RowForm>) {
             columns.push(format!("_key AS {}", quoted(&names.take("row_key"))));
         }
     }
-    for (family, column) in row.into_iter().flat_map(RowForm::columns) {
-        let alias = names.take(&column.name);
-        columns.push(format!("{} AS {}", expression(family, column), quoted(&alias)));
+    // A family that is a map comes last, under its name.
+    let mut families = Vec::new();
+    for declared in row.into_iter().flat_map(RowSchema::declared_columns) {
+        match declared {
+            DeclaredColumn::Column { family, column, .. } => {
+                let alias = names.take(column.name());
+                columns.push(format!("{} AS {}", expression(family, column), quoted(&alias)));
+            }
+            DeclaredColumn::Map { family, .. } => families.push(map_family(family)),
+            _ => {}
+        }
     }
-    for (family, ..) in row.into_iter().flat_map(RowForm::maps) {
-        columns.push(format!("{0} AS {0}", quoted(&names.take(family))));
-    }
+    columns.extend(families.into_iter().map(|family| format!("{0} AS {0}", quoted(&names.take(family)))));
     out.line("SELECT");
     out.line(format!("  {}", columns.join(",\n  ")));
     out.line(format!("FROM {};", quoted(layout.name())));
 }
 
 /// The newest value of a column, by its type.
-fn expression(family: &str, column: &ColumnForm) -> String {
-    let cell = format!("{}[{}]", quoted(family), string(&column.name));
-    match column.kind {
-        // The family has a type.
-        KindForm::Sum | KindForm::Min | KindForm::Max => return cell,
-        KindForm::SumVersions { .. } | KindForm::MinVersions { .. } | KindForm::MaxVersions { .. } => {
-            return cell;
-        }
-        _ => {}
+fn expression(family: &str, column: &ColumnSchema) -> String {
+    let cell = format!("{}[{}]", quoted(family), string(column.name()));
+    // The family of an aggregate has a type.
+    if column.kind().is_aggregate() {
+        return cell;
     }
     let text = || format!("CAST({cell} AS STRING)");
-    match &column.stored {
-        StoredForm::Integer { .. } | StoredForm::NonZero { .. } | StoredForm::Code(_) => {
+    match column.stored() {
+        CellType::Integer { .. } | CellType::NonZero { .. } | CellType::Code(_) => {
             format!("TO_INT64({cell})")
         }
-        StoredForm::Bool => format!("TO_INT64({cell}) = 1"),
-        StoredForm::F64 => format!("TO_FLOAT64({cell})"),
-        StoredForm::F32 => format!("TO_FLOAT32({cell})"),
-        StoredForm::UnixTime(unit) => match unit.as_str() {
-            "secs" => format!("TIMESTAMP_SECONDS(TO_INT64({cell}))"),
-            "millis" => format!("TIMESTAMP_MILLIS(TO_INT64({cell}))"),
-            "micros" => format!("TIMESTAMP_MICROS(TO_INT64({cell}))"),
-            // A count of nanoseconds is more than a `TIMESTAMP` holds.
-            _ => format!("TO_INT64({cell})"),
-        },
-        StoredForm::Text
-        | StoredForm::Char
-        | StoredForm::Enum(_)
-        | StoredForm::Uuid
-        | StoredForm::IpAddress
-        | StoredForm::Ipv4Address
-        | StoredForm::Ipv6Address
-        | StoredForm::Json => text(),
-        StoredForm::Time => format!("CAST({} AS TIMESTAMP)", text()),
-        StoredForm::Date => format!("CAST({} AS DATE)", text()),
-        StoredForm::Bytes
-        | StoredForm::Array(_)
-        | StoredForm::Unit
-        | StoredForm::Proto
-        | StoredForm::Custom(_) => cell,
+        CellType::Bool => format!("TO_INT64({cell}) = 1"),
+        CellType::F64 => format!("TO_FLOAT64({cell})"),
+        CellType::F32 => format!("TO_FLOAT32({cell})"),
+        CellType::UnixTime(TimeUnit::Secs) => format!("TIMESTAMP_SECONDS(TO_INT64({cell}))"),
+        CellType::UnixTime(TimeUnit::Millis) => format!("TIMESTAMP_MILLIS(TO_INT64({cell}))"),
+        CellType::UnixTime(TimeUnit::Micros) => format!("TIMESTAMP_MICROS(TO_INT64({cell}))"),
+        // A count of nanoseconds is more than a `TIMESTAMP` holds.
+        CellType::UnixTime(_) => format!("TO_INT64({cell})"),
+        CellType::Text
+        | CellType::Char
+        | CellType::Enum(_)
+        | CellType::Uuid
+        | CellType::IpAddress
+        | CellType::Ipv4Address
+        | CellType::Ipv6Address
+        | CellType::Json => text(),
+        CellType::Time => format!("CAST({} AS TIMESTAMP)", text()),
+        CellType::Date => format!("CAST({} AS DATE)", text()),
+        _ => cell,
     }
 }
 

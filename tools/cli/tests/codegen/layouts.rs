@@ -92,7 +92,7 @@ fn layouts_are_shown() {
     seq      u32     after delimiter  6 bytes              decimal, zero padded
   Event: fingerprint 454fb0b53de582ca
     cf:kind  text; the newest; if absent: the row cannot be read
-    cf:amount  an integer, -9223372036854775808 to 9223372036854775807; the newest; if absent: none
+    cf:amount  an integer of -9223372036854775808 to 9223372036854775807; the newest; if absent: none
   family `cf` of bytes, garbage collected: all but the newest version
 ";
     assert_eq!(text, expected);
