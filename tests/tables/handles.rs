@@ -1,5 +1,7 @@
 //! Auto traits of the handles.
 
+use std::collections::BTreeMap;
+
 use keyderive::{Client, Error, RowKey, Rows, Scan, Table};
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
@@ -56,4 +58,18 @@ async fn rows_are_read_on_another_task() {
         count
     });
     assert_eq!(count.await.unwrap(), 10);
+}
+
+/// Such as from a variable that is not set.
+#[tokio::test]
+async fn a_family_without_a_name_is_an_error() {
+    let users = Client::embedded().table::<UserKey, BTreeMap<String, i64>>("users").family("");
+    for error in [
+        users.create_if_absent().await.unwrap_err(),
+        users.verify().await.unwrap_err(),
+        users.get(&UserKey { id: 7 }).await.unwrap_err(),
+        users.put(&UserKey { id: 7 }, &BTreeMap::new()).await.unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("the family of its rows has an empty name"), "{error}");
+    }
 }

@@ -43,6 +43,14 @@ enum MoreKinds {
     Moved = 3,
 }
 
+/// The same with the codes of each other.
+#[derive(KeyField, Clone, Copy, Debug)]
+#[allow(dead_code)]
+enum OtherKinds {
+    Created = 2,
+    Deleted = 1,
+}
+
 keys! {
     Base #[salt(range = 4, over = "user")] { user: String, #[pad(6)] number: u32, }
     Added #[salt(range = 4, over = "user")] { user: String, #[pad(6)] number: u32, last: u8, }
@@ -68,6 +76,7 @@ keys! {
     Later #[salt(range = 4, over = "at", sep = "!", since(at = 1796083200))] { #[pad(10)] at: u64, }
     Kinds { kind: Kind, }
     KindsAndMore { kind: MoreKinds, }
+    SwappedKinds { kind: OtherKinds, }
     Time #[row_key(allow(hotspot))] { #[row_key(ts(unit = "millis"))] at: std::time::SystemTime, }
     ExactTime #[row_key(allow(hotspot))] { #[row_key(ts(unit = "millis", exact))] at: std::time::SystemTime, }
 }
@@ -98,6 +107,7 @@ fn each_change_of_a_key_says_what_it_does() {
     const NAME: &str = "the keys are the same, but a stamped table refuses the program";
     const MORE: &str = "stored rows are read; older programs cannot read keys with values that they lack";
     const FEWER: &str = "stored keys with values that it lacks cannot be read, and are foreign rows";
+    const SWAPPED: &str = "stored keys are read as other variants than they were written of, and so are new keys by older programs";
     const SAME: &str = "the keys are the same";
     let page = fs::read_to_string(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../keyderive/src/guide/layouts.rs"),
@@ -180,6 +190,13 @@ fn each_change_of_a_key_says_what_it_does() {
             FEWER,
             false,
             false,
+        ),
+        (
+            change::<Kinds, SwappedKinds>(),
+            "the values of the field `kind` was the codes Created = 1, Deleted = 2 and is the codes Deleted = 1, Created = 2",
+            SWAPPED,
+            false,
+            true,
         ),
         (
             change::<Time, ExactTime>(),

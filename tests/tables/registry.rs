@@ -150,6 +150,12 @@ async fn values_that_others_store_otherwise_are_not_read(client: Client) {
     let ended = client.table::<EventKey, ()>("events").copy_to(&copied, |key, _| key).await.unwrap_err();
     assert!(ended.to_string().contains("`cf:kind` was text and is an integer"), "{ended}");
     assert_eq!(copied.scan(EventKey::scan()).count().await.unwrap(), 0);
+    // The record of a copy names what was copied, whatever the copy's own row type is.
+    let whole = client.table::<EventKey, ()>("whole");
+    whole.create_if_absent().await.unwrap();
+    client.table::<EventKey, ()>("events").copy_to(&whole, |key, _| key).await.unwrap();
+    let refusal = refused(client.table::<EventKey, Wide>("whole").get(&key("alice")).await);
+    assert!(refusal.contains("`cf:kind` was text and is an integer"), "{refusal}");
     // None of these depends on a value.
     assert!(wide().exists(&key("alice")).await.unwrap());
     assert_eq!(scan().count().await.unwrap(), 1);

@@ -223,7 +223,6 @@ impl Struct {
             self.family(at, family, &mut faults);
         }
         self.one_place_for_each(&mut faults);
-        self.families_are_whole(&mut faults);
         self.rules(&mut faults);
         self.aggregates(&mut faults);
         faults.0
@@ -300,39 +299,28 @@ impl Struct {
         for (at, column) in self.columns.iter().enumerate() {
             for (nth, alias) in column.aliases.iter().enumerate().filter(|(_, alias)| !alias.name.is_empty())
             {
-                let fault = |reason| (Place::Column(at, ColumnPart::Alias(nth)), reason);
-                if self.families.iter().any(|family| family.name == alias.family) {
-                    // `families_are_whole` says it.
+                let reason = if let Some(reason) = self.of_field(&alias.family, true) {
+                    reason
                 } else if let Some(other) = columns.get(&(&*alias.family, &*alias.name)) {
-                    let (column, of) = (other.name.clone(), column.name.clone());
-                    let (place, reason) = fault(Reason::AliasOfColumn { column, of });
-                    faults.add(place, reason);
+                    Reason::AliasOfColumn { column: other.name.clone(), of: column.name.clone() }
                 } else {
                     columns.insert((&alias.family, &alias.name), column);
-                }
-            }
-        }
-    }
-
-    /// All columns of a family that is a struct or a map are its own.
-    fn families_are_whole(&self, faults: &mut Faults) {
-        let whole = |family: &str, is_alias| {
-            let whole = self.families.iter().find(|other| other.name == family)?;
-            Some(Reason::FamilyOfField { family: family.to_owned(), field: whole.label.clone(), is_alias })
-        };
-        for (at, column) in self.columns.iter().enumerate() {
-            for (nth, alias) in column.aliases.iter().enumerate().filter(|(_, alias)| !alias.name.is_empty())
-            {
-                if let Some(reason) = whole(&alias.family, true) {
-                    faults.add(Place::Column(at, ColumnPart::Alias(nth)), reason);
-                }
+                    continue;
+                };
+                faults.add(Place::Column(at, ColumnPart::Alias(nth)), reason);
             }
             if self.family.as_ref() != Some(&column.family)
-                && let Some(reason) = whole(&column.family, false)
+                && let Some(reason) = self.of_field(&column.family, false)
             {
                 faults.add(Place::Column(at, ColumnPart::Whole), reason);
             }
         }
+    }
+
+    /// The fault of a column or an alias in a family that is a field: all columns of the family are the field's own.
+    fn of_field(&self, family: &str, is_alias: bool) -> Option<Reason> {
+        let field = self.families.iter().find(|field| field.name == family)?.label.clone();
+        Some(Reason::FamilyOfField { family: family.to_owned(), field, is_alias })
     }
 
     /// How long families are kept.

@@ -18,6 +18,7 @@ pub(super) fn check(cx: &Ctxt, row: &Row<'_>) {
     for field in &row.fields {
         let errors = cx.error_count();
         no_alias_of_a_family(cx, field);
+        no_family_in_a_name(cx, row, field);
         options(cx, field);
         types(cx, row, field);
         field.is_faulty.set(field.is_faulty.get() || cx.error_count() > errors);
@@ -28,6 +29,21 @@ pub(super) fn check(cx: &Ctxt, row: &Row<'_>) {
     if let (Some(pinned), Some(_)) = (row.attrs.fingerprint.tokens(), row.input.generics.type_params().next())
     {
         cx.error(pinned, "the layout of a row with type parameters depends on them; remove `fingerprint`");
+    }
+}
+
+/// The stored name of a column is its qualifier: with the family before it, it would be another column, which no row has.
+fn no_family_in_a_name(cx: &Ctxt, row: &Row<'_>, field: &Field<'_>) {
+    let (Some(tokens), Some(own)) = (field.attrs.name.tokens(), field.family()) else { return };
+    let Some((family, name)) = field.name.split_once(':') else { return };
+    let is_family = family == own || row.fields.iter().any(|other| other.is_family() && other.name == family);
+    if is_family && !name.is_empty() {
+        let of_family =
+            if family == own { String::new() } else { format!(" with `#[row(family = \"{family}\")]`") };
+        cx.error(
+            tokens,
+            format_args!("`name` is the qualifier alone, and this one would be stored as `{own}:{family}:{name}`; write `name = \"{name}\"`{of_family}"),
+        );
     }
 }
 

@@ -48,6 +48,7 @@
 //! | another name of a field | the keys are the same, but a stamped table refuses the program |
 //! | an integer type that holds more, with `#[pad(n)]`; more variants of an enum of codes; a UUID of any version for one of version 4 | stored rows are read; older programs cannot read keys with values that they lack |
 //! | an integer type that holds less; fewer variants; a UUID of version 4 alone | stored keys with values that it lacks cannot be read, and are foreign rows |
+//! | a variant of an enum of codes has another code | stored keys are read as other variants than they were written of, and so are new keys by older programs |
 //! | `ts(exact)`, or no longer | the keys are the same |
 //! | another name of the struct | stored rows stay as they are |
 //!

@@ -185,9 +185,14 @@ impl Visible {
         self.selection.is_some()
     }
 
-    /// Why the row type does not fit the type that the table was declared with, if it is a part that does not.
+    /// Why no row can be read or written: its family has no name, or the row type is a part that does not fit the type that the table was
+    /// declared with.
     pub(crate) fn misfit(&self) -> Option<String> {
-        self.misfit_of(self.schema)
+        let is_unnamed = self.family.is_empty() && self.schema.maps().any(str::is_empty);
+        match is_unnamed {
+            true => Some("the family of its rows has an empty name; pass one to `family`".to_owned()),
+            false => self.misfit_of(self.schema),
+        }
     }
 
     /// The same for another type that rows are read as.

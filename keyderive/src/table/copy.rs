@@ -113,6 +113,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 ///   that somebody has added to.
 /// - Cells are copied as they are, so the new table's row type must read the values that the old one's row types
 ///   [write](crate::guide::tables#registry). Otherwise the copy does not start; [`unchecked`](Table::unchecked) handles are not compared.
+///   The registry then names these row types for the new table too.
 /// - Create the new table, with its splits. It must have each family of the old one, of the same kind and with the same rule.
 /// - It must be empty, unless the copy resumes: rows of an earlier rehearsal would stay beside the copied ones.
 ///   [`allow_existing`](Self::allow_existing) accepts them, and the comparison finds those that the old table does not have.

@@ -415,7 +415,7 @@ impl<K> CreateTable<K> {
             name: table.name.clone(),
             expected: Expected::of(table),
             splits: Vec::new(),
-            fault: None,
+            fault: table.check_fit().err(),
             keys: vec![table.key],
             types: PhantomData,
         }

@@ -420,17 +420,16 @@ fn unread_layout(table: &str, layout: &DeclaredLayout, fault: impl Display) -> E
     )
 }
 
-/// Has the record of a table name the row types of another one, whose rows move there: as far as that can be done, unless the settings
-/// require the check of layouts.
+/// Has the record of a table name the row types of another one, whose rows move or are copied there: as far as that can be done, unless
+/// the settings require the check of layouts.
 pub(super) async fn carry_row_types(
-    client: &Client,
-    old: (&Route, KeyType),
-    new: (&Route, KeyType),
+    old: (&Client, &Route, KeyType),
+    new: (&Client, &Route, KeyType),
 ) -> Result<(), Error> {
-    match try_carry_row_types(client, old, new).await {
-        Err(error) if client.settings().require_layout_check => Err(error),
+    match try_carry_row_types(old, new).await {
+        Err(error) if new.0.settings().require_layout_check => Err(error),
         Err(error) => {
-            let table = new.0.table();
+            let table = new.1.table();
             tracing::warn!(%error, %table, "the registry does not name all row types of the old table for the new one");
             Ok(())
         }
@@ -439,11 +438,10 @@ pub(super) async fn carry_row_types(
 }
 
 async fn try_carry_row_types(
-    client: &Client,
-    (old, old_key): (&Route, KeyType),
-    (new, new_key): (&Route, KeyType),
+    (client, old, old_key): (&Client, &Route, KeyType),
+    (to, new, new_key): (&Client, &Route, KeyType),
 ) -> Result<(), Error> {
-    if !client.settings().registry {
+    if !client.settings().registry || !to.settings().registry {
         return Ok(());
     }
     let Some(record) = client.read_table_record(old).await? else { return Ok(()) };
@@ -458,8 +456,8 @@ async fn try_carry_row_types(
             None => unread = Some(layout),
         }
     }
-    let ids = stamp::table_ids(&client.table_info(new).await?);
-    client.try_register(new, &ids, &carried, false).await;
+    let ids = stamp::table_ids(&to.table_info(new).await?);
+    to.try_register(new, &ids, &carried, false).await;
     match unread {
         None => Ok(()),
         Some(layout) => Err(unread_layout(old, layout, NOT_THERE)),

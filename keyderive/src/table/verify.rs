@@ -209,7 +209,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// table that is not stamped with the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
         let Handle { client, name, key, .. } = &self.handle;
-        Verify::new(client, name, &[*key], Ok(Expected::of(&self.handle)))
+        let expected = self.handle.check_fit().map(|()| Expected::of(&self.handle));
+        Verify::new(client, name, &[*key], expected)
     }
 }
 

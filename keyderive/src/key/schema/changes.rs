@@ -30,6 +30,8 @@ pub(crate) enum KeyEffect {
     LaterSalt,
     /// The bytes and the fingerprint are the same.
     OtherValues { lacks_some: bool, has_more: bool },
+    /// The bytes and the fingerprint are the same, and stand for other variants of an enum.
+    OtherVariants,
 }
 
 impl KeyEffect {
@@ -37,7 +39,7 @@ impl KeyEffect {
 
     /// Whether the layout has another fingerprint.
     pub(crate) fn is_of_fingerprint(&self) -> bool {
-        !matches!(self, Self::OtherValues { .. })
+        !matches!(self, Self::OtherValues { .. } | Self::OtherVariants)
     }
 
     pub(crate) fn reads_older_rows(&self) -> bool {
@@ -67,6 +69,10 @@ impl fmt::Display for KeyEffect {
             Self::LaterSalt => f.write_str(
                 "keys before the bound stay; rows from it on that are stored already have another key, and are not found. Have every \
                  program know it before that time",
+            ),
+            Self::OtherVariants => f.write_str(
+                "stored keys are read as other variants than they were written of, and so are new keys by older programs; give each \
+                 variant the code that it had",
             ),
             Self::OtherValues { lacks_some: false, has_more: false } => f.write_str("the keys are the same"),
             Self::OtherValues { lacks_some: false, has_more: true } => f.write_str(
@@ -256,6 +262,12 @@ fn values_effect(old: &Value, new: &Value) -> KeyEffect {
     }
     if let (Some(old), Some(new)) = (old.get("codes"), new.get("codes")) {
         let has = |codes: &Value, code: &Value| list(codes).iter().any(|other| other["code"] == code["code"]);
+        let has_moved = |code: &Value| {
+            list(new).iter().any(|other| other["name"] == code["name"] && other["code"] != code["code"])
+        };
+        if list(old).iter().any(has_moved) {
+            return KeyEffect::OtherVariants;
+        }
         return effect(
             list(old).iter().any(|code| !has(new, code)),
             list(new).iter().any(|code| !has(old, code)),

@@ -12,7 +12,6 @@ use super::report::{CopyError, CopyFindings, CopyReport, Reason};
 use super::{CopyTo, Settings, checkpoint};
 use crate::client::{Error, Family, Granularity, Mutations, TableInfo};
 use crate::key::ShownKey;
-use crate::table::Handle;
 use crate::table::handle::Written;
 use crate::table::reserved::is_reserved;
 use crate::table::transfer::{
@@ -20,6 +19,7 @@ use crate::table::transfer::{
     TableRows, Tracker, TransferError, Watched, compare, first_row,
 };
 use crate::table::watch::WatchedTable;
+use crate::table::{Handle, declared};
 
 pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let CopyTo { mut mapping, settings, checkpoint: path, mut stop, on_progress } = copy;
@@ -169,6 +169,8 @@ async fn begin(
         true => {
             new.check_reads_copied(old).await?;
             new.ensure_fits(Written::Rows).await?;
+            let [of_old, of_new] = [old, new].map(|table| (&table.client, &table.name, table.key));
+            Box::pin(declared::carry_row_types(of_old, of_new)).await?;
         }
         false => new.ensure_fits(Written::Nothing).await?,
     }

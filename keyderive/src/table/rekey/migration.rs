@@ -581,8 +581,9 @@ impl Migration {
         pair.lease().row().check_alone(has_origins).await?;
         self.create(&info).await?;
         self.check_empty(control).await?;
-        let [of_old, of_new] = [Side::Old, Side::New].map(|side| (pair.route(side), pair.key_type(side)));
-        Box::pin(declared::carry_row_types(client, of_old, of_new)).await?;
+        let [of_old, of_new] =
+            [Side::Old, Side::New].map(|side| (client, pair.route(side), pair.key_type(side)));
+        Box::pin(declared::carry_row_types(of_old, of_new)).await?;
         Ok(true)
     }
 
