@@ -244,7 +244,7 @@ impl Struct {
         if !column.aliases.is_empty() {
             // Under a new name, the server begins anew.
             match column.kind {
-                Kind::Counter => faults.add(place(ColumnPart::Alias(0)), Reason::CounterAlias),
+                Kind::Counter => faults.add(place(ColumnPart::Kind), Reason::CounterAlias),
                 Kind::Aggregate(_) | Kind::Windows(..) => {
                     faults.add(place(ColumnPart::Alias(0)), Reason::AggregateAlias);
                 }
