@@ -293,7 +293,7 @@ impl Struct {
             if let Some(other) = columns.insert((&column.family, &column.name), column) {
                 let place = format!("the column `{}:{}`", column.family, column.name);
                 let (one, other) = (other.label.clone(), column.label.clone());
-                faults.add(Place::Column(at, ColumnPart::Name), Reason::OnePlace { one, other, place });
+                faults.add(Place::Column(at, ColumnPart::Whole), Reason::OnePlace { one, other, place });
             }
         }
         for (at, column) in self.columns.iter().enumerate() {

@@ -108,7 +108,7 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
         (a(&[("aliases", alias("c f", "b"))]), at(".aliases[0]"), "cannot name a family"),
         (
             row(&[column("a"), column("a")], &[], &[]),
-            "fields[1].column.column.name",
+            "fields[1].column.column",
             "are both the column `cf:a`, which holds one value; give one another name",
         ),
         (
