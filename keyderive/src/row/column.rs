@@ -292,8 +292,8 @@ appendable! { String Box<str> std::sync::Arc<str> Vec<u8> Bytes Any }
     message = "a column of `{C}` cannot hold `{Self}`",
     label = "not a value of this column",
     note = "the column's type is that of its field in the row type; convert the value, as by `.into()` or `as`",
-    note = "an `Option` is written by `.set_or_clear(column, option)`; for a time that is stored as a number, the field is of a time \
-            type, with `#[row(ts(unit = …))]`"
+    note = "`None` is written by `.clear(column)`, an `Option` by `.set_or_clear(column, option)`, and a condition asks by `.absent()` \
+            or `.exists()`; for a time that is stored as a number, the field is of a time type, with `#[row(ts(unit = …))]`"
 )]
 pub trait CellValue<C> {
     /// Appends the stored bytes, for a column whose cells are stored as this.
