@@ -330,9 +330,9 @@ fn every_fault_is_said_in_one_run() {
     let lines: Vec<_> = error.lines().collect();
     assert_eq!(lines[0], "this is not the schema of a row type: ");
     let starts = [
-        "- `fields[0].column.column.name`: the empty name",
         "- `fields[1].column.column.stored`: a counter is an `i64`",
         "- `fields[1].column.column.absent`: a counter that is absent counts from 0",
+        "- `fields[0].column.column.name`: the empty name",
         "- `rules[0].family`: `` cannot name a family",
         "- `rules[0].ttl_secs`: this is no time at all",
     ];
