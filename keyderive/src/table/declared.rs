@@ -12,7 +12,9 @@ use tokio::time::timeout;
 
 use super::handle::{Check, Written};
 use super::{Handle, Reads, Table, Writes, stamp};
-use crate::client::{CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Route, TableRecord};
+use crate::client::{
+    CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Route, TableInfo, TableRecord,
+};
 use crate::dynamic::{KeyLayout, TableLayout};
 use crate::key::{Fnv, KeyType};
 use crate::row::{RowSchema, SchemaChange, SchemaChanges};
@@ -423,8 +425,8 @@ fn unread_layout(table: &str, layout: &DeclaredLayout, fault: impl Display) -> E
 /// Has the record of a table name the row types of another one, whose rows move or are copied there: as far as that can be done, unless
 /// the settings require the check of layouts.
 pub(super) async fn carry_row_types(
-    old: (&Client, &Route, KeyType),
-    new: (&Client, &Route, KeyType),
+    old: (&Client, &Route, KeyType, &TableInfo),
+    new: (&Client, &Route, KeyType, &TableInfo),
 ) -> Result<(), Error> {
     match try_carry_row_types(old, new).await {
         Err(error) if new.0.settings().require_layout_check => Err(error),
@@ -438,14 +440,14 @@ pub(super) async fn carry_row_types(
 }
 
 async fn try_carry_row_types(
-    (client, old, old_key): (&Client, &Route, KeyType),
-    (to, new, new_key): (&Client, &Route, KeyType),
+    (client, old, old_key, old_info): (&Client, &Route, KeyType, &TableInfo),
+    (to, new, new_key, new_info): (&Client, &Route, KeyType, &TableInfo),
 ) -> Result<(), Error> {
     if !client.settings().registry || !to.settings().registry {
         return Ok(());
     }
     let Some(record) = client.read_table_record(old).await? else { return Ok(()) };
-    if !record.is_of(&stamp::table_ids(&client.table_info(old).await?)) {
+    if !record.is_of(&stamp::table_ids(old_info)) {
         return Ok(());
     }
     let (old_tag, tag) = (stamp::tag_of(old_key), stamp::tag_of(new_key));
@@ -456,7 +458,7 @@ async fn try_carry_row_types(
             None => unread = Some(layout),
         }
     }
-    let ids = stamp::table_ids(&to.table_info(new).await?);
+    let ids = stamp::table_ids(new_info);
     to.try_register(new, &ids, &carried, false).await;
     match unread {
         None => Ok(()),

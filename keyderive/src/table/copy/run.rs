@@ -169,13 +169,16 @@ async fn begin(
         true => {
             new.check_reads_copied(old).await?;
             new.ensure_fits(Written::Rows).await?;
-            let [of_old, of_new] = [old, new].map(|table| (&table.client, &table.name, table.key));
-            Box::pin(declared::carry_row_types(of_old, of_new)).await?;
         }
         false => new.ensure_fits(Written::Nothing).await?,
     }
     let old_info = old.client.table_info(&old.name).await?;
     let new_info = new.client.table_info(&new.name).await?;
+    if writes {
+        let [of_old, of_new] = [(old, &old_info), (new, &new_info)]
+            .map(|(table, info)| (&table.client, &table.name, table.key, info));
+        Box::pin(declared::carry_row_types(of_old, of_new)).await?;
+    }
     check_distinct(old, new)?;
     let aggregates = check_families(&old_info, &new_info)?;
     let starts = new.partition_starts().await?;

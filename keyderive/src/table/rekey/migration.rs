@@ -581,8 +581,9 @@ impl Migration {
         pair.lease().row().check_alone(has_origins).await?;
         self.create(&info).await?;
         self.check_empty(control).await?;
-        let [of_old, of_new] =
-            [Side::Old, Side::New].map(|side| (client, pair.route(side), pair.key_type(side)));
+        let new_info = client.table_info(pair.route(Side::New)).await?;
+        let [of_old, of_new] = [(Side::Old, &info), (Side::New, &new_info)]
+            .map(|(side, info)| (client, pair.route(side), pair.key_type(side), info));
         Box::pin(declared::carry_row_types(of_old, of_new)).await?;
         Ok(true)
     }
