@@ -157,14 +157,9 @@ impl Bound {
     }
 }
 
-/// A broken rule.
-#[derive(Clone, Debug)]
-pub struct Fault {
-    /// What is at fault.
-    pub place: Place,
-    /// Why, and what to do.
-    pub reason: Reason,
-}
+/// A broken rule of a key.
+pub type Fault = crate::Fault<Place, Reason>;
+type Faults = crate::Faults<Place, Reason>;
 
 /// What is at fault, by indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,7 +285,7 @@ impl Key {
     /// All broken rules.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
-        let mut faults = Faults(Vec::new());
+        let mut faults = crate::Faults(Vec::new());
         for (at, salt) in self.salts.iter().enumerate() {
             self.salt(at, salt, &mut faults);
         }
@@ -534,16 +529,6 @@ impl Key {
                 let field = self.fields[bounds].ident.clone();
                 faults.add(Place::Salt(at, SaltPart::Place), Reason::SaltAfterBounds { field });
             }
-        }
-    }
-}
-
-struct Faults(Vec<Fault>);
-
-impl Faults {
-    fn add(&mut self, place: Place, reason: Reason) {
-        if self.0.len() < MOST_FAULTS {
-            self.0.push(Fault { place, reason });
         }
     }
 }

@@ -24,6 +24,26 @@ pub mod row;
 
 pub use names::{list, nearest};
 
+/// A broken rule.
+#[derive(Clone, Debug)]
+pub struct Fault<P, R> {
+    /// What is at fault.
+    pub place: P,
+    /// Why, and what to do.
+    pub reason: R,
+}
+
+/// The first faults that are found.
+struct Faults<P, R>(Vec<Fault<P, R>>);
+
+impl<P, R> Faults<P, R> {
+    fn add(&mut self, place: P, reason: R) {
+        if self.0.len() < MOST_FAULTS {
+            self.0.push(Fault { place, reason });
+        }
+    }
+}
+
 /// How many faults are listed: a hostile layout has many.
 const MOST_FAULTS: usize = 100;
 

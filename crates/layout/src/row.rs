@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{MOST_FAULTS, Words};
+use crate::Words;
 
 /// The longest qualifier that Bigtable allows, in bytes.
 const MAX_QUALIFIER_LEN: usize = 16_384;
@@ -99,14 +99,9 @@ pub struct Rule {
     pub keeps_one: bool,
 }
 
-/// A broken rule.
-#[derive(Clone, Debug)]
-pub struct Fault {
-    /// What is at fault.
-    pub place: Place,
-    /// Why, and what to do.
-    pub reason: Reason,
-}
+/// A broken rule of columns or families.
+pub type Fault = crate::Fault<Place, Reason>;
+type Faults = crate::Faults<Place, Reason>;
 
 /// What is at fault, by indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,7 +207,7 @@ impl Struct {
     /// All broken rules.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
-        let mut faults = Faults(Vec::new());
+        let mut faults = crate::Faults(Vec::new());
         if let Some(family) = &self.family {
             faults.family_name(Place::OwnFamily, family);
         }
@@ -399,15 +394,7 @@ fn ruled(at: usize, column: &Column, rule: &Rule, faults: &mut Faults) {
     }
 }
 
-struct Faults(Vec<Fault>);
-
 impl Faults {
-    fn add(&mut self, place: Place, reason: Reason) {
-        if self.0.len() < MOST_FAULTS {
-            self.0.push(Fault { place, reason });
-        }
-    }
-
     fn family_name(&mut self, place: Place, name: &str) {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.is_empty() || name.len() > MAX_FAMILY_LEN || !name.bytes().all(is_allowed) {
@@ -533,7 +520,7 @@ impl Reason {
                 "shorten the window, or raise the `max_age`",
             ),
             Self::FamilyOfAggregates { family, aggregate, other } => same(
-                &format!("the family `{family}` holds `{aggregate}`s, and `{other}` is none"),
+                &format!("the family `{family}` holds `{aggregate}`s, and `{other}` is not one"),
                 "give it another family",
             ),
         }

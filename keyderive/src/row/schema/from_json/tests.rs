@@ -197,7 +197,7 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
         (
             row(&[sum.clone(), column("a")], &[], &[]),
             "fields[1].column.column",
-            "the family `cf` holds `Sum`s, and `a` is none; give it another family",
+            "the family `cf` holds `Sum`s, and `a` is not one; give it another family",
         ),
         (
             a(&[("stored", json!({ "integer": { "min": "1", "max": "0" } }))]),
