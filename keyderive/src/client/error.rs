@@ -254,37 +254,8 @@ impl Error {
     /// False for reads, and for failures before sending. [Errors](crate::guide::errors#unknown-outcomes) lists what to do for
     /// each call.
     #[must_use]
-    #[deny(clippy::wildcard_enum_match_arm)]
     pub fn is_outcome_unknown(&self) -> bool {
-        match self.cause() {
-            Repr::Rpc(Rpc { tries, .. }) => tries.unknown_outcome.is_some(),
-            Repr::Protocol(Protocol { is_write, .. }) => *is_write,
-            Repr::RuntimeEnded { .. } => true,
-            Repr::Rekeying { end, .. } => matches!(end, RekeyingEnd::Late | RekeyingEnd::Unanswered),
-            Repr::Configuration { .. }
-            | Repr::Unreachable { .. }
-            | Repr::InUse { .. }
-            | Repr::Damaged { .. }
-            | Repr::Credentials { .. }
-            | Repr::Closed { .. }
-            | Repr::Limit { .. }
-            | Repr::Key { .. }
-            | Repr::Plan { .. }
-            | Repr::Filter { .. }
-            | Repr::Foreign { .. }
-            | Repr::NewKey { .. }
-            | Repr::Row { .. }
-            | Repr::Entry { .. }
-            | Repr::Input { .. }
-            | Repr::NotPrefixes { .. }
-            | Repr::Scan { .. }
-            | Repr::Query { .. }
-            | Repr::Parameter { .. }
-            | Repr::Column { .. }
-            | Repr::Sql { .. }
-            | Repr::Definition { .. }
-            | Repr::Mismatch { .. } => false,
-        }
+        self.outcome().is_unknown
     }
 
     /// Whether the operation timed out, by the clock of this process or of the server. For a write, see also
@@ -338,17 +309,25 @@ impl Error {
     /// [the outcome is unknown](Self::is_outcome_unknown). A `put` or a `delete` whose outcome is unknown is applied for sure
     /// once the same call succeeds.
     #[must_use]
-    #[deny(clippy::wildcard_enum_match_arm)]
     pub fn is_retryable(&self) -> bool {
-        match self.cause() {
-            Repr::Rpc(Rpc { failure, tries, .. }) => {
-                failure.transient && tries.unknown_outcome <= Some(Idempotency::Idempotent)
-            }
-            Repr::RuntimeEnded { idempotency, .. } => *idempotency == Idempotency::Idempotent,
-            Repr::Credentials { error } => error.is_transient(),
-            Repr::Rekeying { end, cause, .. } => {
-                *end != RekeyingEnd::Late && cause.as_ref().is_none_or(Self::is_retryable)
-            }
+        self.outcome().is_retryable
+    }
+
+    /// What is known of a failed call.
+    #[deny(clippy::wildcard_enum_match_arm)]
+    fn outcome(&self) -> Outcome {
+        let (is_unknown, is_retryable) = match self.cause() {
+            Repr::Rpc(Rpc { failure, tries, .. }) => (
+                tries.unknown_outcome.is_some(),
+                failure.transient && tries.unknown_outcome <= Some(Idempotency::Idempotent),
+            ),
+            Repr::Protocol(Protocol { is_write, .. }) => (*is_write, false),
+            Repr::RuntimeEnded { idempotency, .. } => (true, *idempotency == Idempotency::Idempotent),
+            Repr::Credentials { error } => (false, error.is_transient()),
+            Repr::Rekeying { end, cause, .. } => (
+                matches!(end, RekeyingEnd::Late | RekeyingEnd::Unanswered),
+                *end != RekeyingEnd::Late && cause.as_ref().is_none_or(Self::is_retryable),
+            ),
             Repr::Configuration { .. }
             | Repr::Unreachable { .. }
             | Repr::InUse { .. }
@@ -370,9 +349,9 @@ impl Error {
             | Repr::Column { .. }
             | Repr::Sql { .. }
             | Repr::Definition { .. }
-            | Repr::Mismatch { .. }
-            | Repr::Protocol(_) => false,
-        }
+            | Repr::Mismatch { .. } => (false, false),
+        };
+        Outcome { is_unknown, is_retryable }
     }
 
     /// The number of attempts; 0 if none was begun. An attempt that found no connection in its time counts too.
@@ -457,6 +436,14 @@ impl Error {
             kind => kind,
         }
     }
+}
+
+/// What is known of a call that failed.
+struct Outcome {
+    /// Whether it may have been applied, or may be later.
+    is_unknown: bool,
+    /// Whether the same call may succeed later, and repeats nothing.
+    is_retryable: bool,
 }
 
 /// The reason for an [`Error`].
