@@ -156,7 +156,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 /// deleted or created again](crate::guide::tables#layout) meanwhile, and says how many rows may be in a table that is not read.
 ///
 /// # Cancel safety
-/// If its future is dropped, it sends nothing more. Requests in flight may still be applied; written rows stay.
+/// If its future is dropped, it sends nothing more. Requests in flight may still be applied; written rows stay. The registry may name row
+/// types for the new table of which no row was copied: [`retire_row_type`](Table::retire_row_type) takes them off.
 #[must_use = "a copy does nothing until it is awaited"]
 pub struct CopyTo<'a> {
     mapping: Mapping<'a>,

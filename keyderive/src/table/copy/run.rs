@@ -165,20 +165,13 @@ async fn begin(
 ) -> Result<Begun, Error> {
     let Mapping { old, new, .. } = mapping;
     old.ensure_fits(Written::Nothing).await?;
+    new.check_reads_copied(old).await?;
     match writes {
-        true => {
-            new.check_reads_copied(old).await?;
-            new.ensure_fits(Written::Rows).await?;
-        }
+        true => new.ensure_fits(Written::Rows).await?,
         false => new.ensure_fits(Written::Nothing).await?,
     }
     let old_info = old.client.table_info(&old.name).await?;
     let new_info = new.client.table_info(&new.name).await?;
-    if writes {
-        let [of_old, of_new] = [(old, &old_info), (new, &new_info)]
-            .map(|(table, info)| (&table.client, &table.name, table.key, info));
-        Box::pin(declared::carry_row_types(of_old, of_new)).await?;
-    }
     check_distinct(old, new)?;
     let aggregates = check_families(&old_info, &new_info)?;
     let starts = new.partition_starts().await?;
@@ -196,6 +189,12 @@ async fn begin(
             PartsLeft::new(mapping, old.partitions().await?)
         }
     };
+    // After all that may refuse the copy, and before its first cell.
+    if writes {
+        let [of_old, of_new] = [(old, &old_info), (new, &new_info)]
+            .map(|(table, info)| (&table.client, &table.name, table.key, info));
+        Box::pin(declared::carry_row_types(of_old, of_new)).await?;
+    }
     Ok(Begun { starts, aggregates, checkpoint })
 }
 
