@@ -86,16 +86,18 @@ impl Heat {
         }
     }
 
-    /// An attempt about several rows: the key of each, and how many bytes it writes there.
-    pub(super) fn attempt<'a, 'k>(
+    /// An attempt about several rows; `asked` is called for those in the sample, and gives a row's key and how many bytes are written there.
+    pub(super) fn attempt<'a, 'k, R>(
         &'a self,
-        rows: impl Iterator<Item = (&'k [u8], usize)>,
+        rows: impl Iterator<Item = R>,
+        asked: impl Fn(R) -> (&'k [u8], usize),
         to: Sending<'a>,
     ) -> AttemptHeat<'a> {
         let Some(recorder) = &self.0 else { return AttemptHeat(None) };
         let mut sampler = recorder.sampler();
-        let drawn = rows.filter_map(|(key, bytes)| {
+        let drawn = rows.filter_map(|row| {
             let weight = sampler.draw(recorder)?;
+            let (key, bytes) = asked(row);
             Some(SampledRow { key: Bytes::copy_from_slice(key), bytes, weight })
         });
         AttemptHeat::new(recorder, to, drawn.collect())

@@ -205,11 +205,11 @@ impl ReadRows {
         (first, parts)
     }
 
-    /// Each key, and each range at its first key, as rows to which no bytes are written.
-    fn starts(&self) -> impl Iterator<Item = (&[u8], usize)> {
+    /// Each key, and each range at its first key.
+    fn starts(&self) -> impl Iterator<Item = &[u8]> {
         let keys = self.keys.iter().filter(|key| !key.is_empty()).map(|key| &key[..]);
         let ranges = self.ranges.iter().filter(|range| !range.is_empty()).map(KeyRange::start);
-        keys.chain(ranges).map(|key| (key, 0))
+        keys.chain(ranges)
     }
 }
 

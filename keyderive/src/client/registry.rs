@@ -236,7 +236,7 @@ impl Error {
     /// Adds why a call on this table failed with a request on the registry.
     pub(crate) fn with_registry_hint(self, table: &str) -> Self {
         self.with_hint(&format!(
-            "nothing was written to the table `{table}`, since the settings require that its row types are read from the registry \
+            "nothing was done to the table `{table}`, since the settings require that its row types are read from the registry \
              first (`require_layout_check`): call again, and if that fails too, see that the program can read and write the table \
              `{REGISTRY}`"
         ))

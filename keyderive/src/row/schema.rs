@@ -377,8 +377,22 @@ impl ColumnSchema {
         u64::try_from(self.window_micros).ok().filter(|micros| *micros != 0).map(Duration::from_micros)
     }
 
-    /// The former places that are read where the column is absent, in this order: a family, if it is not that of the column, and a
-    /// qualifier.
+    /// The former places that are read where the column is absent: of each the family, if it is not that of the column, and the name.
+    ///
+    /// ```
+    /// use keyderive::Row;
+    ///
+    /// #[derive(Row)]
+    /// struct User {
+    ///     #[row(alias = "mail", alias = "old:mail")]
+    ///     email: Option<String>,
+    /// }
+    ///
+    /// let (_, email) = User::SCHEMA.columns().next().unwrap();
+    /// assert_eq!(email.former_places().collect::<Vec<_>>(), [(None, "mail"), (Some("old"), "mail")]);
+    /// ```
+    ///
+    /// They come in the order in which they are read.
     pub fn former_places(&self) -> impl Iterator<Item = (Option<&'static str>, &'static str)> + use<> {
         self.aliases.iter().map(|alias| (alias.family, alias.name))
     }

@@ -6,15 +6,22 @@ use crate::client::{Error, REGISTRY};
 /// The family of the origins of rows while a table is re-keyed.
 pub(super) const ORIGINS: &str = "keyderive-origin";
 
+/// Fails for the registry.
+pub(super) fn check_table(table: &str) -> Result<(), Error> {
+    if table != REGISTRY {
+        return Ok(());
+    }
+    let fault =
+        "it is keyderive's own, in which programs find each other's layouts; give your table another name";
+    Err(Error::definition(table, fault))
+}
+
 /// Fails for the registry, and for families with reserved names.
 pub(super) fn check_reserved<'a>(
     table: &str,
     mut families: impl Iterator<Item = &'a str>,
 ) -> Result<(), Error> {
-    if table == REGISTRY {
-        let fault = "it is keyderive's own, in which programs find each other's layouts; give your table another name";
-        return Err(Error::definition(table, fault));
-    }
+    check_table(table)?;
     match families.find(|name| is_reserved(name)) {
         None => Ok(()),
         Some(name) => Err(Error::definition(

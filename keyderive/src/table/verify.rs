@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::expected::{Expected, check_schema};
 use super::handle::Check;
-use super::reserved::check_reserved;
+use super::reserved::{check_reserved, check_table};
 use super::stamp::{self, StampStatus};
 use super::{Handle, OneTable, Reads, Table};
 use crate::client::{Client, Error, Family, Freshness, GcRule, Granularity, Route, TableInfo};
@@ -312,7 +312,7 @@ impl Handle {
     ///
     /// If the schema of the table cannot be read, it passes, unless the settings require the check.
     pub(super) async fn check_meant(&self) -> Result<(), Error> {
-        check_reserved(&self.name, [].into_iter())?;
+        check_table(&self.name)?;
         let Check::At(_) = self.check else { return Ok(()) };
         let fresh = Freshness { after: Instant::now(), insists: false };
         let Some((_, info)) = self.client.info_since(self.name.table(), Some(fresh)).await? else {

@@ -438,7 +438,11 @@ impl OngoingRead {
         if let Some(stats) = &request.stats {
             stats.sent();
         }
-        let heat = attempts.client().inner.heat.attempt(request.starts(), attempts.sending(&attempt));
+        let heat = attempts.client().inner.heat.attempt(
+            request.starts(),
+            |key| (key, 0),
+            attempts.sending(&attempt),
+        );
         let answer = attempts.open(&attempt, Request::new(&message)).await;
         drop(heat);
         Ok(SentAttempt { attempt, answer })

@@ -161,10 +161,8 @@ impl Client {
             true => entries.bytes().clone(),
             false => entries.select(pending.iter().map(|pending| pending.index)),
         };
-        let rows = pending
-            .iter()
-            .map(|&Pending { index, .. }| (entries.key_bytes(index), entries.entry(index).len()));
-        let _heat = self.inner.heat.attempt(rows, attempts.sending(attempt));
+        let asked = |&Pending { index, .. }: &Pending| (entries.key_bytes(index), entries.entry(index).len());
+        let _heat = self.inner.heat.attempt(pending.iter(), asked, attempts.sending(attempt));
         let request = Request::with_tail(&head, body);
         let headers = attempts.watch.entered(pin!(attempts.headers(attempt))).await?;
         let answer = attempt.within(async {

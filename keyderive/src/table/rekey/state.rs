@@ -289,7 +289,7 @@ mod tests {
         );
         assert_eq!(serde_json::from_str::<Control>(&json).unwrap(), with);
         assert_eq!(with.next(State::Moved).examples, with.examples);
-        // The next attempt may have another mapping, and after the end there is none.
+        // The next attempt may have another mapping; after the end no mapping is used.
         assert_eq!((with.next(State::Paused).examples, with.next(State::New).examples), (vec![], vec![]));
     }
 
@@ -298,7 +298,7 @@ mod tests {
         let waits = |change, lease_ms| Control { change, lease_ms, ..control(State::Paused) }.wait();
         assert_eq!(waits(3, 4000), Duration::from_secs(6));
         assert_eq!(waits(3, 400), Duration::from_millis(1500));
-        // Where the state before it has the default lease, and where there is none.
+        // Where the state before it has the default lease, and where no state is before it.
         assert_eq!(waits(1, 400), Duration::from_secs(6));
         assert_eq!(waits(0, 400), Duration::ZERO);
     }
