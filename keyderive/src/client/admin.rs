@@ -263,8 +263,8 @@ impl Client {
         Ok(names)
     }
 
-    /// The tablets of a table on which the nodes of each cluster spent most of their time in the last 24 hours, as the service lists
-    /// them; and where clusters may be whose tablets are not among them.
+    /// The tablets of a table on which the nodes of each cluster spent most of their time in the last 24 hours, as the
+    /// service lists them; and the locations whose clusters it could not list.
     pub(crate) async fn hot_tablets(
         &self,
         table: &Route,
@@ -584,8 +584,8 @@ impl Client {
         self.inner.infos.asked(table)
     }
 
-    /// A client whose requests take no longer than a call waits for the layout check, whatever deadline the call has: other calls wait for
-    /// the answer too.
+    /// A client whose requests take at most as long as a call waits for the layout check. It ignores the call's deadline,
+    /// since other calls wait for the answer too.
     pub(crate) fn for_check(&self) -> Self {
         let hasty = self.with(|settings| {
             let calls = [

@@ -189,8 +189,8 @@ impl ClientBuilder {
     /// | a write with a condition, an increment | a write, although the server reads the row, too |
     /// | a query in SQL | nothing: the client does not know its rows |
     ///
-    /// Bytes are those of the rows that come, each at its key, and of the mutations that are sent. So a scan is a few reads, and bytes wherever
-    /// it reads: a server reads a row of a scan for a fraction of what a read by its key costs.
+    /// Bytes count for received rows, each at its key, and for sent mutations. So a scan counts as a few reads, and as bytes
+    /// wherever it reads: a server reads a row of a scan for a fraction of what a read by its key costs.
     ///
     /// It counts what a tablet sees: every attempt that is sent, with retries, hedges, calls that fail, and calls whose future is dropped; no
     /// call that fails before it is sent. It also counts what the client reads of its own, such as the [registry](Client::registered_layouts).

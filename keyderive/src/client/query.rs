@@ -35,7 +35,7 @@ use crate::query::{FromQueryRow, QueryColumn, QueryColumns, QueryRow, SqlType, S
 /// How many statements a client keeps prepared.
 const MAX_STATEMENTS: usize = 1_000;
 
-/// A plan is renewed so long before it expires, or a tenth of its time if that is less.
+/// A plan is renewed this long before it expires, or a tenth of its time if that is less.
 const RENEWED_BEFORE: Duration = Duration::from_secs(60);
 
 /// How long a plan is used at least. A server whose clock is late sends plans that have already expired by our clock; without
@@ -137,7 +137,7 @@ impl Query {
     ///
     /// [`query`](crate::query) lists the types of parameters. `None::<i64>` is NULL. The query fails before anything is sent, with
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument), for a date that the calendar does not have and a timestamp with more
-    /// nanoseconds than a second has, as those of `chrono` in a leap second.
+    /// nanoseconds than a second has, such as `chrono`'s in a leap second.
     pub fn bind(self, name: impl Into<String>, value: impl ToSql) -> Self {
         fn type_of<T: ToSql>(_: &T) -> SqlType {
             T::sql_type()

@@ -43,9 +43,9 @@ const MAX_ATTEMPTS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LayoutKind {
     Key,
-    /// Of programs that write whole rows.
+    /// The row type of programs that write whole rows.
     Row,
-    /// Of programs that write columns of rows.
+    /// The row type of programs that write columns of rows.
     Columns,
     /// A row type that was retired.
     Retired,
@@ -156,7 +156,8 @@ impl TableRecord {
         self.layouts.iter().filter(move |layout| layout.kind != LayoutKind::Key && layout.tag == tag)
     }
 
-    /// When the registry first had a row type, whatever programs write of its rows; none if it does not have it.
+    /// When the registry first had a row type, whether programs write its whole rows or columns; none if it does not
+    /// have it.
     pub(crate) fn first_time(&self, of: &DeclaredLayout) -> Option<i64> {
         let same = self.row_types(&of.tag).filter(|layout| layout.fingerprint == of.fingerprint);
         same.filter_map(|layout| layout.first_at).min()
@@ -175,7 +176,7 @@ impl TableRecord {
         self.layouts.iter().any(|known| known.is_same(layout) && is_early(known))
     }
 
-    /// The first time that is later than those of all row types.
+    /// The first time that is later than the times of all row types.
     fn next_time(&self) -> Option<i64> {
         let row_types = self.layouts.iter().filter(|layout| layout.kind != LayoutKind::Key);
         row_types.filter_map(|layout| layout.first_at).max()?.checked_add(STEP_MICROS)
@@ -330,7 +331,7 @@ impl Client {
         self.registry_unread(table, CHECK_TIMEOUT, None).with_registry_hint(table)
     }
 
-    /// A write has waited for so long for what the registry has about its table.
+    /// A write has waited `elapsed` for the registry's record of its table.
     fn registry_unread(&self, table: &str, elapsed: Duration, ended: Option<RetryLimit>) -> Error {
         let operation = self.data_operation(Rpc::ReadRows, &self.registry()).of_one_row();
         let what = format!("the row types of the table `{table}` were not read and recorded");
@@ -339,7 +340,7 @@ impl Client {
         Error::rpc(&operation, Failure::timed_out(&what, elapsed).before_sending(), tries)
     }
 
-    /// Says once that the registry cannot be used. That there is none is no fault.
+    /// Says once that the registry cannot be used. A missing registry is no fault.
     fn registry_failed(&self, error: &Error) {
         if error.is_not_found() {
             tracing::debug!("there is no registry: the table `{REGISTRY}`");
@@ -378,8 +379,8 @@ impl Client {
     }
 
     /// Registers the layouts that the record of a table lacks, with their JSON, if the record still is as it was read: whoever registers a
-    /// row type has compared it with all others. A record of another table that had its name is replaced: if this one is new, a record
-    /// without an id too. Returns false if another program has changed the record since.
+    /// row type has compared it with all others. The record of an earlier table with the same name is replaced; if `is_new`,
+    /// a record without an id too. Returns false if another program has changed the record since.
     ///
     /// A layout keeps the time at which the registry first had it.
     pub(crate) async fn register(
@@ -522,8 +523,8 @@ impl Client {
         })
     }
 
-    /// Removes the record of a table that was deleted, as far as it can be done, unless it is that of another one, which was created under
-    /// the name meanwhile. The state of its re-keying stays, since programs look for it there.
+    /// Removes the record of a table that was deleted, as far as it can be done, unless another table was created under the
+    /// name meanwhile and has this record. The state of its re-keying stays, since programs look for it there.
     pub(crate) async fn forget_table(&self, table: &str, record: &TableRecord) {
         let client = self.for_check();
         let (registry, key) = (client.registry(), table_key(table));

@@ -1,4 +1,4 @@
-//! TLS to the cloud: ring, with Mozilla's roots and those of the program.
+//! TLS to the cloud: ring, with Mozilla's roots and the program's.
 
 use std::sync::Arc;
 

@@ -51,7 +51,7 @@ pub(crate) struct RowTurns {
 }
 
 impl RowTurns {
-    /// How many rows cost as much of the budget as one operation of tokio's: the budget has 128.
+    /// How many rows take one unit of tokio's cooperative budget, which has 128.
     const ROWS_PER_UNIT: u8 = 8;
 
     /// Counts a row. Pending, with a wake-up, when it is the turn of other tasks.
