@@ -40,7 +40,7 @@ pub(super) enum Buckets {
     /// Every bucket, in the order of the stored keys: a field left of the salt is not fixed, and the buckets repeat for
     /// each of its values.
     Interleaved,
-    /// Those that the salts of these epochs have for the rows.
+    /// The buckets that the salts of these epochs give the rows.
     OfEpochs { first: usize, last: usize },
 }
 

@@ -207,8 +207,8 @@ impl<K: ?Sized> Plan<K> {
     /// # Ok::<(), keyderive::plan::PlanError>(())
     /// ```
     ///
-    /// A row there is none of the plan's. Of a plan without constraints it is none of the key type, and no scan of the type meets it: in a
-    /// table of this type alone, it lies outside of every bucket.
+    /// A row there is not in the plan. If the plan has no constraints, the row is not of the key type, and no scan of the
+    /// type meets it: in a table of this type alone, it lies outside of every bucket.
     #[must_use]
     pub fn complement(&self) -> Vec<KeyRange> {
         let after = |key: &[u8]| Some([key, &[0]].concat());
