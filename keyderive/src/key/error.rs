@@ -273,7 +273,7 @@ fn number_before_fields<'k>(schema: &Schema, salt: &Salt, key: &'k [u8]) -> Opti
     str::from_utf8(number).ok().filter(|_| is_number)
 }
 
-/// Writes where the salt should be, and what it looks like, or which bucket of the key there is none.
+/// Writes where the salt should be and what it looks like; or the key's bucket, if there is no such bucket.
 fn write_missing_salt(
     schema: &Schema,
     epoch: usize,

@@ -211,7 +211,7 @@ impl Schema {
         Some(text)
     }
 
-    /// A field after that of the bounds has a fixed width, and is not dropped.
+    /// A field after the one with the bounds has a fixed width, and is not dropped.
     pub(super) const fn fault_of_after_epoch_field(&self, at: usize) -> Option<ConstText> {
         let (field, time) = (&self.fields()[at], &self.fields()[self.epoch_field()]);
         let name = ConstText::new()
