@@ -133,7 +133,7 @@ pub trait Aggregate: Copy + Default {
     /// The aggregate that the server has computed.
     fn of(value: i64) -> Self;
 
-    /// What a write adds that has it.
+    /// What a write of this value adds.
     fn added(self) -> Option<i64>;
 }
 
@@ -146,7 +146,7 @@ const fn in_windows(kind: ColumnKind) -> ColumnKind {
     }
 }
 
-/// The change that adds to an aggregate: to that of the window in which a time is, if it has windows.
+/// The change that adds to an aggregate; with windows, to the one whose window contains the time.
 ///
 /// # Errors
 /// When no cell can have the time.

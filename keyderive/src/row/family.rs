@@ -22,7 +22,7 @@ pub trait FamilyField {
     /// Makes the family's columns equal to the struct's.
     fn write(&self, family: &str, out: &mut RowWriter<'_>) -> Result<(), RowError>;
 
-    /// Whether the struct has a column of this name. The empty name is that of the marker.
+    /// Whether the struct has a column of this name. The empty name is the marker's.
     fn owns(qualifier: &[u8]) -> bool;
 
     /// Deletes the columns that programs set, and the marker.

@@ -199,13 +199,13 @@ impl<'a> CellSlice<'a> {
         self.cells.len() as u32
     }
 
-    /// Those with these numbers.
+    /// The cells with these numbers.
     #[inline]
     pub(crate) fn part(self, numbers: Range<usize>) -> Self {
         Self { cells: self.cells.get(numbers).unwrap_or_default(), ..self }
     }
 
-    /// Those before the first cell that `ends`, and the rest.
+    /// The cells before the first that `ends`, and the rest.
     #[inline]
     pub(crate) fn split_where(self, mut ends: impl FnMut(RawCell<'a>) -> bool) -> (Self, Self) {
         let Self { row, cells } = self;

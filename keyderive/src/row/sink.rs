@@ -8,7 +8,7 @@ use super::{CellError, Mutation, MutationKind, Name, RowError, RowSchema, SERVER
 
 /// Takes the changes to one row.
 ///
-/// Whatever order they come in, what is deleted is deleted before anything is set.
+/// In whatever order the calls come, deletions apply before anything is set.
 pub(crate) trait MutationSink {
     /// Sets the version of a column that has this timestamp.
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]);

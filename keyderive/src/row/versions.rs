@@ -154,7 +154,7 @@ impl<T> Deref for Versions<T> {
     }
 }
 
-/// In whatever order.
+/// In any order.
 impl<T> From<Vec<Timestamped<T>>> for Versions<T> {
     fn from(mut versions: Vec<Timestamped<T>>) -> Self {
         versions.sort_by_key(|version| std::cmp::Reverse(version.timestamp_micros));

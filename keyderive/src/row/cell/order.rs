@@ -64,7 +64,7 @@ pub(crate) struct Bounded {
 }
 
 impl Bounded {
-    /// The value of which `encode` appends what [`Cell::encode_bound`](super::Cell::encode_bound) does.
+    /// Encodes a value with `encode`, which works as [`Cell::encode_bound`](super::Cell::encode_bound).
     pub(crate) fn new(
         encode: impl FnOnce(&mut CellWriter<'_>) -> Result<Ordering, CellError>,
     ) -> Result<Self, CellError> {
@@ -208,7 +208,7 @@ impl Number {
         }
     }
 
-    /// The ranks that are equal to a number: one, or those of both zeros of floats. None for NaN.
+    /// The ranks that are equal to a number: one, or both zeros of a float. None for NaN.
     fn equal(self, stored: &[u8]) -> Option<(u64, u64)> {
         let bits = self.bits(stored)?;
         match self.infinity {
@@ -218,7 +218,8 @@ impl Number {
         }
     }
 
-    /// The ranges of stored values within bounds: one of numbers with a sign, one of numbers without.
+    /// The ranges of stored values within bounds: one for each sign, since negative numbers are stored after the
+    /// others.
     fn ranges(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Vec<StoredRange> {
         let (least, greatest) = self.ends();
         let first = match lower {
