@@ -223,7 +223,7 @@ pub struct DeclaredTablesError {
 }
 
 impl DeclaredTablesError {
-    /// All tables, by name: those without faults too, of which some may have been created.
+    /// All tables, by name, also those without faults: some of these may have been created.
     #[must_use]
     pub fn tables(&self) -> &[DeclaredTable] {
         &self.tables

@@ -60,7 +60,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         Ok(TableSizes::new(&samples, |key| K::stored_by(schema, key).ok()))
     }
 
-    /// The parts of the table for readers that share a scan: those of [`sizes`](Self::sizes), cut where buckets of the salt begin.
+    /// The parts of the table for readers that share a scan: the parts of [`sizes`](Self::sizes), cut where buckets of the
+    /// salt begin.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -232,7 +233,7 @@ impl<K> TableSizes<K> {
         Self { parts }
     }
 
-    /// About how many bytes are stored in all parts of which the service says it.
+    /// About how many bytes are stored in all parts whose size the service says.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.parts.iter().filter_map(|part| part.bytes).fold(0, u64::saturating_add)
@@ -261,7 +262,7 @@ impl<K> fmt::Display for SizedPart<K> {
 pub struct HotTablets<K> {
     /// The tablets, the hottest first.
     pub tablets: Vec<HotTablet<K>>,
-    /// The locations of which the service could not list the clusters, as it names them: their tablets may be missing.
+    /// The locations whose clusters the service could not list, as it names them: their tablets may be missing.
     pub unreachable: Vec<String>,
 }
 

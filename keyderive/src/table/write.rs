@@ -914,7 +914,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: OneTable + Writes,
     {
-        // Stored rows, so that none stays whose cells a `ttl` hides, or of which the row type has no column.
+        // Stored rows, so that rows also go whose cells a `ttl` hides, or that have no column of the row type.
         let rows = self.scan(plan).raw().keys_only();
         let mut rows = rows.unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
@@ -1035,7 +1035,7 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
     /// Sets a column to a value, at the server's time.
     ///
     /// A former name of the column is deleted, so that its value does not return. So are the other versions of a column of
-    /// [`Timestamped`](crate::row::Timestamped) values, of which a newer one would hide this one.
+    /// [`Timestamped`](crate::row::Timestamped) values, since a newer one would hide this one.
     pub fn set<C: ColumnRef<R>, V>(self, column: C, value: V) -> Self
     where
         C::Type: Settable,

@@ -142,7 +142,7 @@ impl Meter {
 /// How a pass ends.
 pub(super) enum Pass {
     Done,
-    /// The state is another one: another driver has gone on.
+    /// The state has changed: another driver has gone on.
     Superseded,
 }
 
@@ -185,9 +185,9 @@ enum Step {
 /// ```
 ///
 /// Each row is copied by a request of its own, `CheckAndMutateRow`, so that no copy replaces a row that was copied or written before.
-/// That bounds the copy: servers take many more rows of a load in the same time, whose requests have thousands. Rows of all
-/// partitions are copied at the same time and in no order, fewer at a time while the server takes longer for each than it has to. Run it
-/// in a process of its own: it uses all threads of its runtime, and other calls there take longer meanwhile.
+/// That bounds the copy: in the same time, servers take many more rows of a load, with thousands in a request. Rows of all
+/// partitions are copied at the same time and in no order, fewer at a time while the server takes longer for each than it
+/// has to. Run it in a process of its own: it uses all threads of its runtime, and other calls there take longer meanwhile.
 ///
 /// Each call continues from where the re-keying is, in any process. If the process dies, call it again; a second one that runs at the
 /// same time copies some rows twice, which changes nothing. A driver changes the state only if it still is what the driver knows. So a
@@ -316,7 +316,7 @@ impl Migration {
             };
             last = Some((stored.clone(), since));
             let control = &stored.control;
-            // What a step does has large futures, for a stack that the caller may have filled.
+            // A step has large futures, and the caller may have filled most of the stack.
             let (next, examples) = match Box::pin(self.step(goal, control, since)).await? {
                 Step::Change(next) => (next, None),
                 Step::Record(next, examples) => (next, Some(examples)),
@@ -396,7 +396,7 @@ impl Migration {
                     if !self.prepare(control, since).await? {
                         return Ok::<_, Error>(Step::ReadAgain);
                     }
-                    // Whoever has another mapping is refused before a row is stored by this one.
+                    // A process with another mapping is refused before this one stores a row.
                     Ok(Step::Record(Paused, self.examples().await?))
                 });
                 self.meter(control.state, Activity::Preparing).during(prepared).await?
@@ -489,12 +489,13 @@ impl Migration {
         })
     }
 
-    /// Has the old table's stamp name the direction, in which nobody writes the old table; returns whether the state is still this one.
+    /// Makes the old table's stamp name this direction, in which nobody writes the old table; returns whether the state is
+    /// still this one.
     async fn begin_copying(&self, control: &Control, since: Instant) -> Result<bool, Error> {
         if !self.stamps().begin_direction(control, None).await? {
             return Ok(false);
         }
-        // Of two that begin at the same time, one finds the other.
+        // If two begin at the same time, one finds the other.
         self.pair.lease().row().check_alone(false).await?;
         if self.pair.route(Side::Old).table() != self.pair.route(Side::New).table() {
             return Ok(true);
@@ -610,7 +611,7 @@ impl Migration {
         }
         splits.sort_unstable();
         splits.dedup();
-        // Of the same granularity: cells keep their timestamps.
+        // With the same granularity, since cells keep their timestamps.
         let granularity = old.granularity();
         // For SQL that reads the old table by columns; key types of some layouts have none.
         let row_key_schema = old.row_key_schema().and_then(|_| {

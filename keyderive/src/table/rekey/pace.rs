@@ -66,7 +66,7 @@ impl Pace {
                 }
                 let is_in_time = took <= state.fastest.saturating_mul(2).saturating_add(SLACK);
                 if state.bound < FLOOR {
-                    // After failures: whatever a request takes, so few of them wait for nothing.
+                    // After failures: however long a request takes, so few do not wait for each other.
                     state.bound += 1;
                 } else if is_in_time {
                     state.in_time += 1;

@@ -48,7 +48,7 @@ const MAX_KEPT: usize = 100;
 /// The progress of a pass, as the control row records it.
 #[derive(Serialize, Deserialize)]
 struct PassRecord {
-    /// That of the direction in which the pass copies.
+    /// The fence of the direction in which the pass copies.
     fence: Option<String>,
     #[serde(flatten)]
     left: PartsLeft,
@@ -328,7 +328,7 @@ impl Migration {
         let (records, mut recorded) = watch::channel(Vec::new());
         let (fence, at, writer) = (control.fence.clone(), left.clone(), Arc::clone(&copies));
         let store = Box::new(move |done: &Done| {
-            // The record is that of the next state then.
+            // The record belongs to the next state then.
             if writer.is_superseded.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -379,7 +379,8 @@ impl Migration {
         }
     }
 
-    /// What is left of a table, by the record of this direction: that of a table which had its name is about other rows.
+    /// What is left of a table, by the record of this direction: the record of an earlier table of this name is about
+    /// other rows.
     async fn left(&self, mapping: &Mapping<'_>, control: &Control) -> Result<PartsLeft, Error> {
         let starts = mapping.old.partition_starts().await?;
         if let Some(value) = self.pair.lease().row().pass().await?

@@ -191,7 +191,7 @@ pub(super) struct Control {
     pub(super) new: TableLayout,
     /// Whether there is no way back once the new table is written: new keys are made of rows.
     pub(super) one_way: bool,
-    /// What the mapping of its driver gives some rows; none of an empty table.
+    /// The keys that its driver's mapping gives some rows; none for an empty table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) examples: Vec<Example>,
 }

@@ -56,14 +56,14 @@ pub(crate) trait Origins: Send + Sync {
     /// None for a row without an origin.
     fn of(&self, row: &RawRow) -> Option<Origin>;
 
-    /// Whether the new table had no rows when the re-keying began: then each is a copy or was written since. Else those without an
-    /// origin are of before, and are no copies.
+    /// Whether the new table had no rows when the re-keying began: then each is a copy or was written since. Else rows
+    /// without an origin are from before, and are no copies.
     fn began_empty(&self) -> bool;
 
     /// A filter that each row of the new table passes with its origin.
     fn filter(&self) -> RowFilter;
 
-    /// Of each of these keys of the new table, whether the old table has its row.
+    /// For each of these keys of the new table, whether the old table has its row.
     fn are_in_old(
         &self,
         keys: Vec<Bytes>,
@@ -95,7 +95,7 @@ pub(crate) async fn compare_with(
     let old = reporter.reporting(ComparedTable::of(&mapping.old)).await?;
     let new = reporter.reporting(ComparedTable::of(&mapping.new)).await?;
     let diff = TableDiff::of(Arc::clone(mapping.old.name.table()), Arc::clone(mapping.new.name.table()));
-    // Those of a batch, which are told then.
+    // All differences of a batch, which are then reported.
     let first = if on_difference.is_some() { usize::MAX } else { settings.first };
     let Comparison { only_newest, reports_foreign, .. } = settings;
     let tables = Tables { mapping, origins, old, new, first, only_newest, reports_foreign };

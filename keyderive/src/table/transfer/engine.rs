@@ -80,7 +80,7 @@ struct Finished {
 
 enum Event {
     Finished(Result<Finished, JoinError>),
-    /// So many rows were read, or none at the end.
+    /// This many rows were read, or none at the end.
     Read(Option<Result<u64, TransferError>>),
     /// The source kept the transfer waiting for too long.
     OutOfPatience,

@@ -89,7 +89,7 @@ pub(crate) type Store<'a> = Box<dyn FnMut(&Done) -> Result<(), TransferError> + 
 /// How often that is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Every {
-    /// After so many further rows are done without a gap.
+    /// After this many further rows are done without a gap.
     Rows(u64),
     Time(Duration),
     /// By the first of both.
@@ -317,7 +317,7 @@ impl<'a> Tracker<'a> {
     }
 }
 
-/// Which rows are done: those of a stream, or those of the parts of a table.
+/// Which rows of a stream, or of the parts of a table, are done.
 pub(crate) struct Done {
     parts: Vec<TrackedPart>,
     is_stream: bool,
@@ -347,7 +347,7 @@ struct TrackedRow {
     is_left_out: bool,
 }
 
-/// How many bits of a row's number are its number in its part. The others are that of the part.
+/// How many bits of a row's number are its number in its part. The others are the number of the part.
 const BITS: u32 = 40;
 
 impl Done {
