@@ -34,7 +34,7 @@ impl Client {
     /// It answers like the service, and rejects what the service rejects. What differs:
     ///
     /// - A cell that is eligible for garbage collection is gone at once; the service may return it for up to a week, sometimes longer,
-    ///   as a [`Bigtable`] does whose [garbage collection is paused](Bigtable::pause_garbage_collection).
+    ///   as a [`Bigtable`] with [paused garbage collection](Bigtable::pause_garbage_collection) does.
     /// - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
     /// - There are no `HyperLogLog++` aggregates, no backups, views and change streams. SQL needs
     ///   [an engine](Bigtable::with_query_engine).

@@ -108,7 +108,7 @@ impl serde::ser::Error for Fault {
     }
 }
 
-/// Serializes the fields of a struct as those of a record.
+/// Serializes the fields of a struct as fields of a record.
 struct Fields<'r, S> {
     record: &'r mut S,
     /// Of what, for errors.

@@ -110,7 +110,7 @@ impl fmt::Display for SqlMismatch {
 
 impl std::error::Error for SqlMismatch {}
 
-/// Checks that values of the type `found` are read as those of the type `expected`.
+/// Checks that values of the type `found` can be read as values of the type `expected`.
 pub(super) fn check_scalar(expected: &SqlType, found: &SqlType) -> Result<(), SqlMismatch> {
     let is_read = match (expected, found) {
         (SqlType::Int64, SqlType::Enum { .. }) | (SqlType::Bytes, SqlType::Proto { .. }) => true,
