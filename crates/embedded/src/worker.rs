@@ -170,7 +170,7 @@ pub(super) fn blocking_threads() -> Option<Handle> {
     Handle::try_current().ok().filter(|_| !is_clock_paused())
 }
 
-/// Whether tokio's clock is paused, as tests can: it stands still while that of this machine goes on.
+/// Whether tokio's clock is paused, as tests can: it stands still while this machine's clock goes on.
 fn is_clock_paused() -> bool {
     let shown = tokio::time::Instant::now();
     let before = Instant::now();
