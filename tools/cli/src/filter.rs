@@ -107,7 +107,8 @@ impl Filter {
         Ok(Self { plan: scan.into_plan()?, is_of_all, kept: Kept(kept), contradiction: None })
     }
 
-    /// A scan of the rows that meet the conditions, of a plan that reads no more than that of these. Rows of other layouts are left out.
+    /// A scan of the rows of `plan` that meet the conditions. `plan` must read no more than the conditions' own plan. Rows
+    /// of other layouts are left out.
     pub(crate) fn rows(&self, table: &DynTable, plan: Plan<DynKey>) -> DynTableScan {
         let scan = table.scan(plan).on_foreign(OnForeign::Skip);
         match self.kept() {
@@ -122,7 +123,7 @@ impl Filter {
     }
 }
 
-/// Those conditions on a field that no value fulfils together: two if they are enough.
+/// The conditions on a field that no value fulfils together: two if they are enough.
 fn contradiction(conditions: &[(&String, Test)]) -> Option<Vec<String>> {
     let clauses =
         |conditions: &[&(&String, Test)]| conditions.iter().map(|(clause, _)| (*clause).clone()).collect();

@@ -338,7 +338,7 @@ pub(crate) fn map_entries(is_text: bool, kind: Kind, reads: ColumnKind) -> Field
     Field::new("entries", DataType::Struct(Fields::from(vec![key, value])), false)
 }
 
-/// The columns of a table, those of the key before those of the rows.
+/// The columns of a table, the key's before the rows'.
 #[derive(Debug)]
 pub(crate) struct Columns {
     pub(crate) key: Vec<KeyColumn>,

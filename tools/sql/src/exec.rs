@@ -206,7 +206,7 @@ impl BigtableExec {
 struct Counts {
     /// Rows that the server has read.
     rows_seen: Count,
-    /// Predicates of dynamic filters by which less was read.
+    /// Predicates of dynamic filters that made the scan read less.
     dynamic: Count,
 }
 

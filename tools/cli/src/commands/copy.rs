@@ -54,7 +54,7 @@ pub(crate) struct Copy {
     format: TextFormat,
 }
 
-/// What a command that goes on must have been given.
+/// The arguments that a resumed command must repeat.
 #[derive(Serialize)]
 struct Arguments<'a> {
     table: &'a str,
@@ -86,7 +86,7 @@ struct Numbers {
     rows: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     cells: Option<u64>,
-    /// Of the requests: of a command that has copied, those of this run.
+    /// Of the requests; after a copy, of this run's.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -96,7 +96,7 @@ struct Undecoded {
 }
 
 impl Decoder {
-    /// Decodes lines of keys, or the output of `cbt read`, of which the other lines are passed on.
+    /// Decodes lines of keys, or the output of `cbt read`, whose other lines are passed on.
     fn stream<R: Read>(&mut self, mut lines: KeyLines<R>) -> Outcome<()> {
         let (mut line, mut is_first) = (Vec::new(), true);
         let (mut is_cbt, mut is_key, mut has_returns) = (false, true, false);

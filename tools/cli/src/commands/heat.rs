@@ -187,7 +187,7 @@ fn read_snapshot(path: &Path) -> Outcome<Snapshot> {
 
 type HotTablet = keyderive::HotTablet<keyderive::dynamic::DynKey>;
 
-/// The parts of a table, from its start to its end; of very many, so many together.
+/// The parts of a table, from its start to its end; very many are grouped.
 fn rows<K>(
     parts: &[SizedPart<K>],
     total: u64,
@@ -222,7 +222,7 @@ impl Row {
     }
 }
 
-/// Text of at most so many signs.
+/// Text of at most `most` characters.
 fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() <= most {
         true => text.to_owned(),

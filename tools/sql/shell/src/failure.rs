@@ -32,7 +32,8 @@ pub(crate) fn of(error: &DataFusionError) -> Failure {
     }
 }
 
-/// That of a statement that was not planned: a literal that is not of its column's type, too, is a fault of the statement.
+/// The failure of a statement that was not planned. A literal that is not of its column's type is a fault of the
+/// statement, too.
 pub(crate) fn of_plan(error: &DataFusionError) -> Failure {
     match error.find_root() {
         root @ DataFusionError::ArrowError(..) => Failure::usage(root.strip_backtrace()),

@@ -89,7 +89,7 @@ impl Printer {
     }
 }
 
-/// Objects that have the same names, also of what is NULL.
+/// Objects that all have the same names, also for NULL.
 fn builder() -> WriterBuilder {
     WriterBuilder::new().with_explicit_nulls(true)
 }

@@ -82,7 +82,8 @@ fn exact(expr: Expr, schema: &DFSchema, column: &str) -> Result<Expr> {
     }
 }
 
-/// Whether a cast can lose a part of a value without an error. That of decimals to floats, and of floats to shorter ones, may round.
+/// Whether a cast can lose a part of a value without an error. Casts of decimals to floats, and of floats to shorter ones,
+/// may round.
 fn can_lose(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Float32, Float64, Timestamp};
     match (from, to) {

@@ -70,7 +70,7 @@ impl Visitor for Refused {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> Found {
         match expr {
-            // Of two columns with one name, DataFusion compares a column with itself.
+            // With two columns of one name, DataFusion compares a column with itself.
             Expr::AnyOp { right, .. } if is_query(right) => refuse(plan_datafusion_err!(
                 "`ANY` is not supported before a query: write `IN (SELECT …)`, or compare with `(SELECT min(…) …)` or `max`"
             )),
