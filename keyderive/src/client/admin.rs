@@ -579,7 +579,7 @@ impl Client {
         }
     }
 
-    /// When the schema of a table was asked for that is cached.
+    /// When the cached schema of a table was requested.
     pub(crate) fn info_asked(&self, table: &str) -> Option<Instant> {
         self.inner.infos.asked(table)
     }
@@ -623,7 +623,7 @@ impl Client {
         observe::mismatched(table);
     }
 
-    /// Whether a warning may be logged since the bound of a salt has passed that the stamp of a table lacks.
+    /// Whether the warning may be logged that the stamp of a table lacks a salt whose bound has passed.
     pub(crate) fn may_warn_of_bounds(&self) -> bool {
         self.inner.pool.may_warn_of_bounds()
     }
@@ -640,7 +640,8 @@ fn fails_the_request(error: &Error) -> bool {
     error.is_not_found() || unsent
 }
 
-/// Whether requests go ahead unchecked for a while after this failure of a `GetTable`, which is the first one or not.
+/// Whether requests go ahead unchecked for a while after this failure of a `GetTable`; `is_first` says whether it is
+/// the first.
 fn cannot_be_checked(table: &str, error: &Error, is_first: bool) -> bool {
     if fails_the_request(error) {
         return false;

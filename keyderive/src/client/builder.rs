@@ -32,7 +32,7 @@ const ADMIN_ENDPOINT: &str = "https://bigtableadmin.googleapis.com";
 /// How long the first token may take. Outside of Google Cloud, the request for the machine's service account goes to an
 /// address that may never answer.
 const FIRST_TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause before the first token is asked for again, after a failure that is transient.
+/// The pause before the first token is requested again, after a transient failure.
 #[cfg(feature = "cloud")]
 const FIRST_TOKEN_PAUSE: Duration = Duration::from_millis(500);
 

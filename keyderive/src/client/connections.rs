@@ -74,7 +74,7 @@ pub(super) struct Pool {
     failure_warnings: WarnLimit,
     /// Limits the warning that cells with a time in the future were read.
     future_cell_warnings: WarnLimit,
-    /// Limits the warning that the bound of a salt has passed that the stamp of a table lacks.
+    /// Limits the warning that the stamp of a table lacks a salt whose bound has passed.
     bound_warnings: WarnLimit,
     /// Whether a warning has been logged that there is no connection for hedged reads.
     warned_of_single_connection: AtomicBool,

@@ -81,7 +81,7 @@ impl Failure {
                 "{waiting} requests wait for a connection, and at most {allowed} may (`max_waiting`); send fewer at a time, or \
                  allow more connections (`ClientBuilder::connections`)"
             )),
-            // Nothing is too much for a server that nothing reaches.
+            // A server that cannot be reached is unavailable, not overloaded.
             (false, Some(cause)) => {
                 Status::unavailable(format!("no connection is open, and {bound}; {}", cause.with_cause()))
             }

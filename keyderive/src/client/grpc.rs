@@ -315,8 +315,8 @@ impl http_body::Body for AnswerBody {
     }
 }
 
-/// An answer broke off after its head. Whatever the server says by it, it has taken the request, so the error of h2 is not the
-/// source: that would count as a refusal where it names one.
+/// An answer broke off after its head. The server has taken the request, whatever it says then, so h2's error is not the
+/// source: it could count as a refusal.
 #[derive(Debug)]
 struct Broken(h2::Error);
 

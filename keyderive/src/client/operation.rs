@@ -305,8 +305,8 @@ impl Operation {
         }
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut micros = HeaderValue::from(u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX));
-        // HTTP/2 remembers a header for the next request, unless it is sensitive. A time never comes again, and would only
-        // displace those that do.
+        // HTTP/2 remembers a header for the next request, unless it is sensitive. A time never repeats, and would only
+        // displace headers that do.
         micros.set_sensitive(true);
         headers.insert(ATTEMPT_TIME, micros);
         headers

@@ -76,7 +76,7 @@ struct Parameter {
 ///
 /// It retries transient failures, and resumes after the rows that it received, so no row comes twice. It ends with the first
 /// error that retries cannot mend. If the server renews the plan of the query between its rows, it ends with an error that
-/// [`is_retryable`](Error::is_retryable): the others would be of another plan.
+/// [`is_retryable`](Error::is_retryable): the other rows would belong to another plan.
 ///
 /// It keeps at most 256 MiB of rows, as the server has sent them, and decodes each row when it delivers it;
 /// [the guide](crate::guide::sql#what-the-client-promises) has the limits.

@@ -1,6 +1,6 @@
 //! The registry: what keyderive knows about the tables of an instance, in a table of its own. `FORMAT.md` has its rows.
 //!
-//! All of it but the state of a re-keying is information: calls go on where it cannot be read or written.
+//! Except for the state of a re-keying it is only information: calls continue if it cannot be read or written.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ const JSON: &str = "json";
 const ID: &str = "id";
 /// A fixed time, so that a layout or an id that is written again is the same cell.
 const FIXED_TIMESTAMP: i64 = 0;
-/// After this time a handle that makes its first write has the record read again: other programs declare row types meanwhile.
+/// If the record is older than this, a handle's first write reads it again: other programs declare row types meanwhile.
 const MAX_AGE: Duration = Duration::from_secs(60);
-/// Has the server set the time.
+/// Makes the server set the time.
 const SERVER_TIMESTAMP: i64 = -1;
 /// The registry stores whole milliseconds.
 const STEP_MICROS: i64 = 1000;
-/// How often a record is read again that others change meanwhile.
+/// How often a record is read again while others change it.
 const MAX_ATTEMPTS: usize = 8;
 
 /// Which layouts a row of the registry is about.
@@ -182,7 +182,7 @@ impl TableRecord {
         row_types.filter_map(|layout| layout.first_at).max()?.checked_add(STEP_MICROS)
     }
 
-    /// Passes cells of its row if that has a row type of these tags more than this record, or another id.
+    /// Passes cells of its row if the row has a row type of these tags that this record lacks, or another id.
     fn changed(&self, tags: &[&str]) -> RowFilter {
         let kinds = [LayoutKind::Row, LayoutKind::Columns];
         let mut filters = Vec::new();
@@ -205,7 +205,7 @@ impl TableRecord {
 /// A range of names or of values.
 type ByteRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
-/// The ranges from the first to the last bound that names in order leave out.
+/// The ranges between sorted names, from the first bound to the last.
 fn gaps<'a, T: AsRef<[u8]> + 'a>(
     first: Bound<&'a [u8]>,
     names: impl IntoIterator<Item = &'a T>,
@@ -378,9 +378,9 @@ impl Client {
         }
     }
 
-    /// Registers the layouts that the record of a table lacks, with their JSON, if the record still is as it was read: whoever registers a
-    /// row type has compared it with all others. The record of an earlier table with the same name is replaced; if `is_new`,
-    /// a record without an id too. Returns false if another program has changed the record since.
+    /// Registers the layouts that the record of a table lacks, with their JSON, if the record still is as it was read: so a
+    /// program that registers a row type has compared it with all others. The record of an earlier table with the same name
+    /// is replaced; if `is_new`, a record without an id too. Returns false if another program has changed the record since.
     ///
     /// A layout keeps the time at which the registry first had it.
     pub(crate) async fn register(

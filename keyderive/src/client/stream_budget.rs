@@ -1,4 +1,4 @@
-//! How many streams scans keep open on one connection, and how much memory those take that keep none open.
+//! How many streams scans keep open on one connection, and how much memory scans take that keep none open.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::client::fault::ConnectError;
 
-/// How long a connection that no request waits for is left alone after it could not be made.
+/// How long to wait before a connection that failed, and that no request waits for, is dialed again.
 const REDIAL_AFTER: Duration = Duration::from_secs(1);
 
 /// The stream of a request, until dropped.

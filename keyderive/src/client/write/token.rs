@@ -1,4 +1,4 @@
-//! Idempotency tokens: by them a server knows a write that adds to an aggregate when it comes again.
+//! Idempotency tokens: by them a server recognizes a repeated write that adds to an aggregate.
 //!
 //! Each request, or entry of a request, has its own token, which stays the same in all attempts. The protocol says that a
 //! server remembers it for 15 minutes.
