@@ -180,7 +180,7 @@ impl Handle {
         Ok(())
     }
 
-    /// The comparison before stored cells of another table are copied to this one: that this row type reads them.
+    /// Checks, before stored cells of another table are copied to this one, that this row type reads them.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first row type of the other table whose values it would read otherwise.
@@ -279,7 +279,7 @@ impl Handle {
             }
             if record.is_of(&ids) {
                 self.compare_with(table, &record, &own, json, written).await?;
-                // Whoever writes rows writes their columns.
+                // A program that writes rows writes their columns.
                 let kinds = [own.kind, LayoutKind::Row];
                 let mut known = record.row_types(&own.tag).filter(|known| kinds.contains(&known.kind));
                 if known.any(|known| known.fingerprint == own.fingerprint) {
@@ -306,7 +306,7 @@ impl Handle {
         written: Written,
     ) -> Result<(), Error> {
         let own_time = record.first_time(own);
-        // A known one too: a program may have declared it by the columns that it writes alone.
+        // A known type is compared too: a program may have declared it only for the columns that it writes.
         for other in record.row_types(&own.tag).filter(|other| other.fingerprint != own.fingerprint) {
             let order = match own_time {
                 Some(_) => own_time.cmp(&record.first_time(other)),

@@ -124,7 +124,7 @@ pub struct Diff<'a> {
     on_progress: Option<OnProgress<'a>>,
 }
 
-/// How a comparison runs that has no settings.
+/// The default settings of a comparison.
 pub(super) const DEFAULT: Comparison =
     Comparison { parallel: 8, first: 20, only_newest: false, reports_foreign: false };
 

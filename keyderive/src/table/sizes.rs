@@ -197,9 +197,9 @@ impl<K> TableSizes<K> {
         let (mut parts, mut from, mut before, mut is_whole) = (Vec::new(), &[][..], 0, false);
         for (key, offset) in samples.iter().map(|(key, offset)| (&**key, *offset)) {
             let end = Some(key).filter(|key| !key.is_empty());
-            // Offsets only grow; what a server says otherwise is no size.
+            // Offsets only grow; if they do not, the size is not known.
             let bytes = u64::try_from(offset).ok().and_then(|offset| offset.checked_sub(before));
-            // A server that samples a key twice has nothing between.
+            // If a server samples a key twice, nothing is between.
             if end != Some(from) {
                 parts.push(part(from, end, bytes));
             }

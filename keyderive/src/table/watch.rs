@@ -24,7 +24,7 @@ pub(crate) struct Watch(Option<Mutex<Watched>>);
 struct Watched {
     /// The last definition that fits; none if none could be read.
     accepted: Option<Arc<TableInfo>>,
-    /// When the definition was last asked for that was found as it must be.
+    /// When the last definition that fits was requested.
     asked: Option<Instant>,
     /// When to ask next.
     due: Instant,

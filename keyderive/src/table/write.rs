@@ -33,9 +33,9 @@ use crate::row::{
 /// Which versions of a column must be young enough to be read.
 #[derive(Clone, Copy, Debug)]
 enum CheckedVersions {
-    /// The newest, of a whole row: the others may have expired since they were read.
+    /// The newest, for a whole row: the others may have expired since they were read.
     Newest,
-    /// Each, of changes: every one was asked for by itself.
+    /// Each, for changes: the caller gave every one by itself.
     Each,
 }
 

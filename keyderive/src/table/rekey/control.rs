@@ -71,7 +71,7 @@ pub(super) struct ControlRow {
     keys: Arc<dyn PairKeys>,
     /// The examples that the keys were last compared with.
     compared: Arc<Mutex<Vec<Example>>>,
-    /// Whether no registry counts as an empty one, for a driver: it compares the stamps at each step.
+    /// For a driver, whether a missing registry counts as an empty one: the driver compares the stamps at each step.
     may_lack_registry: bool,
 }
 
@@ -333,13 +333,13 @@ impl ControlRow {
         self.column(&self.client, PASS).await
     }
 
-    /// Records the progress of a pass. What a slower driver recorded is replaced: both tell the truth.
+    /// Records the progress of a pass. It replaces what a slower driver recorded: both are true.
     pub(super) async fn record_pass(&self, value: Vec<u8>) -> Result<(), Error> {
         let set = Mutation::set(REGISTRY_FAMILY, PASS, TIMESTAMP, value);
         self.client.mutate_row(&self.registry, self.key.clone(), vec![set]).await
     }
 
-    /// Has the next pass begin with the first row.
+    /// Makes the next pass begin with the first row.
     pub(super) async fn forget_pass(&self) -> Result<(), Error> {
         self.record_pass(Vec::new()).await
     }

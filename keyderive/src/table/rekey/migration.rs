@@ -82,13 +82,13 @@ pub struct MigrationStatus {
     pub state: State,
     /// Whether new keys are made of rows: [`Client::rekeyed_by_row`]. There is no way back from `copying` on then.
     pub is_by_row: bool,
-    /// Whether [`finish`](Migration::finish) has begun although the state is `moved` yet: there is no way back.
+    /// Whether [`finish`](Migration::finish) has begun although the state is still `moved`: there is no way back.
     pub is_finishing: bool,
     /// Some keys of the old table, each with the key that the mapping gives it, as the driver recorded them.
     pub examples: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Whom a driver reports to.
+/// Called with the progress of a driver.
 type OnProgress = Arc<dyn Fn(&MigrationProgress) + Send + Sync>;
 
 /// An activity, whose progress is reported.
@@ -425,7 +425,7 @@ impl Migration {
                 );
             }
             (Goal::New, Moved) => {
-                // The way back stays open for as long as what follows would fail.
+                // The way back stays open while the next steps would fail.
                 let info = self.client.table_info(self.pair.route(Side::New)).await?;
                 if info.family(ORIGINS).is_none() {
                     return Err(Error::mismatch(
@@ -500,7 +500,7 @@ impl Migration {
         if self.pair.route(Side::Old).table() != self.pair.route(Side::New).table() {
             return Ok(true);
         }
-        // Who writes by the state before would leave origins in the old rows.
+        // A process that still writes by the state before would leave origins in the old rows.
         self.wait(control, since).await;
         let info = self.client.table_info(self.pair.route(Side::Old)).await?;
         if info.family(ORIGINS).is_some() {
@@ -513,7 +513,8 @@ impl Migration {
         }
     }
 
-    /// Whether the new table has no row, and will have none in this state: who writes it knows a later one, by a lease that ends.
+    /// Whether the new table has no row, and will have none in this state: a process that writes it acts by a later state,
+    /// on a lease that ends.
     async fn is_new_empty(&self, control: &Control, since: Instant) -> Result<bool, Error> {
         self.wait(control, since).await;
         Ok(first_row(&self.pair.table(&self.client, Side::New)).await?.is_none())
@@ -529,7 +530,8 @@ impl Migration {
         if verified.is_equal() {
             return Ok(Step::Change(next));
         }
-        // Without it the next call would find the same rows missing. If this fails, it does, and forgets the pass in its turn.
+        // Otherwise the next call would find the same rows missing. If this fails, the next call does, and forgets the pass
+        // itself.
         let _ = self.pair.lease().row().forget_pass().await;
         Err(self.unequal(&verified))
     }
@@ -603,7 +605,7 @@ impl Migration {
             pair.key_type(Side::New).schema().bucket_splits().into_iter().map(Into::into).collect();
         let tablets = client.sample_row_keys(pair.route(Side::Old)).await?;
         let step = tablets.len().div_ceil(MAX_SPLITS).max(1);
-        // Where keys are made of rows, the key that a tablet begins at gives none.
+        // Where keys are made of rows, the first key of a tablet gives no new key.
         if !pair.keys().reads_rows() {
             let keys =
                 tablets.iter().filter_map(|(key, _)| pair.keys().new_of(key, &Default::default()).ok());

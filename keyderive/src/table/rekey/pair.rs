@@ -626,7 +626,8 @@ impl TablePair {
         }
     }
 
-    /// Whether a write can have failed because the origins' family is gone. It is not asked for again in this state.
+    /// Whether a write can have failed because the origins' family is gone. If it is, that is remembered for this
+    /// state.
     async fn is_without_origins(
         &self,
         client: &Client,
@@ -686,8 +687,8 @@ impl TablePair {
         Ok(())
     }
 
-    /// Whether a row of the base table is to be copied to the front table: of the old table every row, of the new one those
-    /// that were written, since a copy is what the old table has.
+    /// Whether a row of the base table is to be copied to the front table: every row of the old table, but of the new table
+    /// only rows that were written, since the old table has the source of a copy.
     pub(super) fn counts_in_base(front: Side, row: &RawRow) -> bool {
         match front {
             Side::New => has_data(row),
@@ -698,7 +699,7 @@ impl TablePair {
     /// Before a request whose effect the server decides: sets the origin of the row in the table that is written, with a copy if needed;
     /// returns that table.
     async fn prepare(&self, client: &Client, view: &View, keys: &RowKeys) -> Result<Side, Stop> {
-        // Whether the origin was set shows in no answer.
+        // No answer shows whether the origin was set.
         let (nothing, sent) = (Mutations::default(), &Sent::default());
         match view.state.writes() {
             Writes::Wait => Err(Stop::Lost),

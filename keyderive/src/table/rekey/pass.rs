@@ -229,7 +229,7 @@ impl Migration {
     /// without an origin. `run` and `roll_back` do so before they end. It keeps the first 100 rows that differ.
     ///
     /// A program that wrote the old table after the re-keying began shows here. In a roll-back, the rows of the new table are looked up in
-    /// the old one, which has rows of before.
+    /// the old one, which has older rows.
     ///
     /// # Errors
     /// In states in which there is nothing to compare; if the re-keying reaches such a state meanwhile, which
@@ -345,7 +345,7 @@ impl Migration {
             // Some more wait for a turn, while a batch waits for its last row. Few, since another driver copies them again.
             in_flight: BatchLimits { bytes: MAX_BYTES_IN_FLIGHT, rows: in_flight + in_flight / 4 },
             limits: BATCH,
-            // What is buffered is repeated by the next driver, if this one dies.
+            // If this driver dies, the next one repeats what is buffered.
             look_ahead: BatchLimits { bytes: 0, rows: usize::MAX },
             // Keys are distinct, since both conversions are inverse to each other, which the keys check.
             ..Settings::default()

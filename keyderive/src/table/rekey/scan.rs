@@ -405,7 +405,7 @@ impl SideRows {
     }
 }
 
-/// Fails if the state has changed: what was not there may have been in the next.
+/// Fails if the state has changed: a row that was missing may be there in the next.
 fn still(pair: &TablePair, view: &View) -> Result<(), ScanEnd> {
     if pair.lease().is_newest(view) { Ok(()) } else { Err(ScanEnd::Changed) }
 }

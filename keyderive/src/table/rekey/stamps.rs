@@ -119,7 +119,7 @@ impl PairStamps {
         };
         let has_rows = [self.of_new(), self.of_ended(), self.of_closed(), self.own(Side::New)];
         let found = stamp::of_tag(self.tables.key_type(Side::New), &info)?;
-        // A table that became itself was made again whole.
+        // If the table is both the old and the new one, it was created again as a whole.
         if old.table() == new.table() || !found.iter().any(|found| has_rows.contains(&found.name)) {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl PairStamps {
         Ok(found.iter().any(|found| found.name == self.of_new()))
     }
 
-    /// Stamps the old table with the new key type's tag too, where it becomes itself.
+    /// Stamps the old table with the new key type's tag too, if it is also the new table.
     pub(super) async fn begin_new(&self) -> Result<(), Error> {
         if !self.replace(Side::New, &[self.own(Side::New)], self.of_new(), None).await? {
             self.replace(Side::New, &[], self.of_new(), None).await?;
@@ -193,7 +193,7 @@ impl PairStamps {
         Ok(())
     }
 
-    /// Has the stamp of the new table say that there is no way back; returns whether it does.
+    /// Makes the stamp of the new table say that there is no way back; returns whether it does.
     pub(super) async fn begin_end(&self) -> Result<bool, Error> {
         match self.is_finishing().await? {
             true => Ok(true),
@@ -201,8 +201,8 @@ impl PairStamps {
         }
     }
 
-    /// Has the stamp of the old table name the fence of the control row, with the family that the direction needs; returns whether it
-    /// does.
+    /// Makes the stamp of the old table name the fence of the control row, with the family that the direction needs; returns
+    /// whether it does.
     pub(super) async fn begin_direction(
         &self,
         control: &Control,

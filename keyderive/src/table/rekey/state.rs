@@ -116,7 +116,7 @@ pub(super) enum Reads {
 /// How a call writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writes {
-    /// As if there were no re-keying, but that deletes leave the row.
+    /// As if there were no re-keying, except that deletes leave the row.
     Plain(Side),
     /// With an origin, for as long as the table has origins.
     WithOrigin(Side),

@@ -211,8 +211,8 @@ impl Additions {
         self.split.insert(row, false);
     }
 
-    /// Whether a row is not settled by the end of this entry: by the first of two that is written, and by the second if the first has
-    /// failed, which settled it.
+    /// Whether the end of this entry does not settle its row: of two entries, a first one that was written does not, and a
+    /// second one does not if the first failed and settled it.
     pub(super) fn is_part(&mut self, row: u64, has_failed: bool) -> bool {
         match self.split.remove(&row) {
             None => false,

@@ -151,7 +151,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "{count} {noun}{}", if count == 1 { "" } else { "s" }))
 }
 
-/// Whom a transfer tells its progress.
+/// Called with the progress of a transfer.
 pub(crate) type OnProgress<'a> = Box<dyn FnMut(&Progress) + Send + 'a>;
 
 /// The progress of a run, and the callback that receives it: at most 10 times a second, and at least once.

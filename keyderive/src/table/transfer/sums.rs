@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// The most keys of rows that one table seems to have alone, which are held in memory.
+/// The most keys that are held in memory, of rows that only one table seems to have.
 const MAX_EXAMINED: u64 = 1_000_000;
 
 /// How many buckets of keys have sums of their own.

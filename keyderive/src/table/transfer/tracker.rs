@@ -415,7 +415,7 @@ impl Done {
         row.map_or(&[], |row| &row.key)
     }
 
-    /// Settles a row; returns whether all of its part, which is read, is done now.
+    /// Settles a row; returns whether its part has been read whole and is done now.
     fn settle(&mut self, index: u64, change: fn(&mut LowWater, u64)) -> bool {
         let (part, number) = self.part_and_number(index);
         let Some(part) = self.parts.get_mut(part) else { return false };

@@ -15,7 +15,7 @@ use crate::row::{RawRow, ReadModifyWrite, RowFilter};
 use crate::table::rekey::control::View;
 use crate::table::rekey::state::{Side, Writes};
 
-/// How often a row is read again that came and went meanwhile.
+/// How often a row that comes and goes meanwhile is read again.
 const ATTEMPTS: usize = 8;
 
 /// Whose row the old table has.
