@@ -136,7 +136,7 @@ impl Sampler {
         Self { one_in, skip: skip as u64 }
     }
 
-    /// If the next operation is to be recorded, for how many it counts.
+    /// For how many operations the next one counts, if it is recorded.
     #[inline]
     pub(crate) fn draw(&mut self, recorder: &SampledRecorder) -> Option<u32> {
         if self.skip > 0 {
@@ -183,7 +183,7 @@ impl SampledRecorder {
         }
     }
 
-    /// If the operation is to be recorded, for how many it counts.
+    /// For how many operations this one counts, if it is recorded.
     #[inline]
     pub(crate) fn draw(&self) -> Option<u32> {
         let one_in = self.one_in.load(Ordering::Relaxed);

@@ -201,7 +201,7 @@ pub(super) enum BoundFault {
     First,
 }
 
-/// What a field's bounds are written as.
+/// How a field's bounds are written.
 pub(super) enum Literal {
     Time,
     Date,
@@ -209,7 +209,7 @@ pub(super) enum Literal {
 }
 
 impl StoredNumber {
-    /// What bounds of the field are written as; `None` if it cannot choose the salt.
+    /// How bounds of the field are written; `None` if it cannot choose the salt.
     pub(super) const fn literal(&self) -> Option<Literal> {
         if let FieldOrder::BitReversed | FieldOrder::Hashed = self.order {
             return None;

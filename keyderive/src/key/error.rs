@@ -302,7 +302,7 @@ fn write_missing_salt(
     write_epoch(schema, epoch, f)
 }
 
-/// Writes since when keys have a salt that some have from a date on.
+/// Writes since when keys have the salt, if it is one from a date on.
 fn write_epoch(schema: &Schema, epoch: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match epoch.checked_sub(1).and_then(|later| schema.epochs().get(later)) {
         None => Ok(()),

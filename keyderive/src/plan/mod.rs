@@ -265,8 +265,8 @@ impl<K: ?Sized> Plan<K> {
     /// scan the plan that [`after`](Self::after) returns, or take the tokens of `Scan::page`.
     ///
     /// **It is no secret, and not signed**: it is the stored key in hexadecimal, with hashes of the plan and a checksum against accidents.
-    /// Whoever has it can read the key, and make one for another row; none reads a row outside of the plan. Encrypt tokens that go to
-    /// strangers, or keep them and hand out names of them.
+    /// Anyone who has it can read the key, and make a token for another row; no token reads a row outside of the plan.
+    /// Encrypt tokens that go to strangers, or keep them and hand out names of them.
     #[must_use]
     pub fn page_token(&self, key: &[u8], reversed: bool) -> String {
         Position::of(&self.selection, key, reversed).to_token(&self.selection, None)

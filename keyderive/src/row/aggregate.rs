@@ -125,9 +125,9 @@ impl Aggregate for Sum {
 /// A value that the server keeps.
 #[doc(hidden)]
 pub trait Aggregate: Copy + Default {
-    /// What a column of it is.
+    /// The kind of its columns.
     const KIND: ColumnKind;
-    /// What a column is that has one for each window of time.
+    /// The kind of a column that has one for each window of time.
     const KIND_IN_WINDOWS: ColumnKind = in_windows(Self::KIND);
 
     /// The aggregate that the server has computed.
@@ -137,7 +137,7 @@ pub trait Aggregate: Copy + Default {
     fn added(self) -> Option<i64>;
 }
 
-/// What a column of an aggregate in windows is.
+/// The kind of a column of an aggregate in windows.
 const fn in_windows(kind: ColumnKind) -> ColumnKind {
     match kind {
         ColumnKind::Min => ColumnKind::MinVersions,

@@ -135,7 +135,7 @@ impl<'w> RowWriter<'w> {
         }
     }
 
-    /// Ends a row, which exists by one cell at least.
+    /// Ends a row, and marks it if it has no cell, so that it exists.
     #[doc(hidden)]
     #[inline]
     pub fn end_row(&mut self, family: &str) {

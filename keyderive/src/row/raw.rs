@@ -20,7 +20,7 @@ pub struct RawRow {
     pub(crate) bytes: Bytes,
     pub(crate) key: Span,
     pub(crate) cells: Vec<CellSpans>,
-    /// With the number of the cell that has it.
+    /// Each with the number of its cell.
     pub(crate) labels: Vec<(usize, Span)>,
 }
 
@@ -129,7 +129,7 @@ impl RawRow {
         })
     }
 
-    /// A row of the cells that `keeps` keeps, without labels. Without one, it keeps no memory either.
+    /// A row of the cells that `keeps` keeps, without labels. A row without cells holds no memory.
     pub(crate) fn filtered(&self, mut keeps: impl FnMut(RawCell<'_>) -> bool) -> Self {
         let cells: Vec<_> =
             self.cells.iter().filter(|spans| keeps(RawCell { row: self, spans })).copied().collect();
@@ -169,7 +169,7 @@ pub struct CellSlice<'a> {
 }
 
 impl<'a> CellSlice<'a> {
-    /// The row that they are of.
+    /// The row of these cells.
     #[inline]
     pub(crate) fn row(self) -> &'a RawRow {
         self.row

@@ -203,7 +203,7 @@ impl<'a, T> IntoIterator for &'a Versions<T> {
 /// The time in microseconds, in whole milliseconds, which every table stores.
 pub(crate) fn now_micros() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Behind this second there are no microseconds in 64 bits.
+    // After this second, microseconds do not fit in 64 bits.
     const LAST: u64 = (i64::MAX / 1_000_000 - 1).cast_unsigned();
     let seconds = since_epoch.as_secs().min(LAST).cast_signed();
     seconds * 1_000_000 + i64::from(since_epoch.subsec_millis()) * 1000

@@ -20,7 +20,7 @@ const LEAST: f64 = 1e-4;
 const COLOURS: f64 = 32.0;
 /// How many signs the label of a row has room for.
 const LABEL_SIGNS: usize = 24;
-/// How many a value keeps at least; to have them, it loses its name.
+/// How many a value keeps at least; the name gives way to them.
 const VALUE_SIGNS: usize = 8;
 /// How many the name of the busiest range has.
 const RANGE_SIGNS: usize = 40;
@@ -28,7 +28,7 @@ const START: &str = "start of table";
 const END: &str = "end of table";
 /// What the axis of keys is called.
 const UPWARDS: &str = "keys upwards";
-/// How many bytes the rows have that Google gives a node's capacity for.
+/// The size in bytes of the rows for which Google states a node's capacity.
 const ROW_BYTES: f64 = 1000.0;
 /// The distances between times on an axis that are less than a day, in milliseconds.
 const STEPS: [i128; 16] = [
@@ -147,7 +147,7 @@ impl<'a> Picture<'a> {
         if share <= 0.0 {
             0.0
         } else if self.is_logarithmic {
-            // What is little is not nothing.
+            // A small share still shows.
             ((share / LEAST).log10() / (1.0 / LEAST).log10()).max(f64::MIN_POSITIVE)
         } else {
             share
@@ -157,7 +157,7 @@ impl<'a> Picture<'a> {
     /// The colour of a share, one of few.
     fn colour_of(&self, share: f64) -> [u8; 3] {
         let level = self.level(share);
-        // What is over stays so.
+        // A level above the scale stays above it.
         palette::colour(if level <= 1.0 { (level * COLOURS).ceil() / COLOURS } else { level })
     }
 
@@ -399,7 +399,7 @@ fn mark(share: f64) -> String {
 
 /// In three digits, as `13.9 writes a second`, `2.05 MB a second` or `80.0 reads an hour`.
 fn rate(in_a_second: f64, measure: Measure) -> String {
-    // What is 100 % of nothing is the least number.
+    // The whole of an empty table is the least positive number.
     let in_a_second = if in_a_second < 1e-12 { 0.0 } else { in_a_second };
     let is_slow = in_a_second > 0.0 && in_a_second < 0.1;
     let (rate, time) = if is_slow { (in_a_second * 3600.0, "an hour") } else { (in_a_second, "a second") };

@@ -106,7 +106,7 @@ fn axis(ticks: &[(f64, String)], width: usize) -> String {
 }
 
 fn shade(level: f64) -> char {
-    // What is more than nothing is seen.
+    // Any load shows.
     let least = usize::from(level > 0.0);
     SHADES[((level * (SHADES.len() - 1) as f64).round() as usize).clamp(least, SHADES.len() - 1)]
 }

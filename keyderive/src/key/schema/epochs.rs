@@ -83,7 +83,7 @@ impl Schema {
         let last = self.epochs().len();
         let count =
             |holds: &dyn Fn(&Epoch) -> bool| self.epochs().iter().take_while(|epoch| holds(epoch)).count();
-        // Reversed bytes begin with the last epoch. The bytes less than `to` are those of an epoch or later ones if
+        // Reversed bytes begin with the last epoch. The bytes less than `to` belong to an epoch or a later one if
         // they exclude the last value before it.
         let (first, last) = match self.counts_down() {
             true => (

@@ -455,7 +455,7 @@ impl SchemaForm {
         self.fields.iter().find(|other| other.name == field).map(|field| &field.values)
     }
 
-    /// What the rules of layouts are asked of.
+    /// The key as the rules of layouts take it.
     fn data(&self) -> rules::Key {
         let since = |epoch: &EpochForm| rules::Since {
             field: epoch.field.clone(),
