@@ -927,7 +927,7 @@ fn family_marker(field: &Field<'_>) -> Ident {
     format_ident!("Family_{}", unraw(field.ident))
 }
 
-/// The tokens with their spans on the type of the field's values, so that a fault of the type is told there alone.
+/// The tokens with their spans on the type of the field's values, so that a fault of the type is reported only there.
 fn on_span_of_value(field: &Field<'_>, tokens: TokenStream) -> TokenStream {
     respan_but_locals(tokens, span_of(field.values().ty()))
 }
