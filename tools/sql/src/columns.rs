@@ -243,7 +243,7 @@ impl CellColumn {
     }
 }
 
-/// Of the cells of one column.
+/// The type of the cells of one column.
 pub(crate) fn cells_type(kind: Kind, reads: ColumnKind) -> DataType {
     if reads.reads_versions() {
         DataType::List(Arc::new(Field::new_list_field(DataType::Struct(version_fields(kind)), true)))

@@ -381,7 +381,7 @@ impl KeyScan {
                 Ok(plan) => scan.plan = plan,
                 // No key has these fields: it would be empty or too long.
                 Err(_) if choices == 1 => scan.is_empty = true,
-                // Some of them no key has; which, the filter after the scan finds.
+                // No key has some of them; the filter after the scan finds which.
                 Err(_) => break,
             }
             draft = next;

@@ -211,7 +211,7 @@ impl Copy {
         Ok(if self.allow_existing { copy.allow_existing() } else { copy })
     }
 
-    /// Prints what was found: of a copy that goes on, the rows are copied up to the first that cannot be.
+    /// Prints what was found. A copy that was begun copies the rows up to the first that cannot be copied.
     fn print_found(&self, found: &CopyFindings, is_new: bool) -> Outcome {
         for fault in found.faults.iter().take(10) {
             output::note(format_args!("cannot be copied: {fault}"));

@@ -121,7 +121,7 @@ impl Decoder {
                     self.line(part)?;
                 }
             } else if !is_cbt {
-                // Bytes may end in a carriage return, which is of the key only if it is no key without.
+                // Bytes may end in a carriage return, which belongs to the key only if they are no key without it.
                 let has_return = !self.decodes(stripped) && self.decodes(&line);
                 self.line(if has_return { &line } else { stripped })?;
             } else if is_rule {

@@ -22,7 +22,7 @@ use crate::input;
 use crate::layout::{TableArgs, note_raw};
 use crate::output::{Out, Safe, TextFormat, drawn, json_line, write_safe};
 
-/// How many bars there are at most: of more parts, neighbours share one.
+/// How many bars there are at most: with more parts, neighbours share one.
 const MOST: usize = 40;
 /// How wide labels and bars are in a terminal.
 const LABEL: usize = 30;
@@ -74,7 +74,7 @@ struct Row {
     bytes: Option<u64>,
     /// Of the bytes of the table.
     share: f64,
-    /// The most CPU of a node that a tablet took which has some of its keys.
+    /// The most CPU of a node that a tablet with some of its keys took.
     cpu: Option<f32>,
 }
 

@@ -348,7 +348,7 @@ impl Import {
             BadLines::Stop => load.max_failures(0),
             BadLines::Skip(_) => load,
         };
-        // Rows that come slowly are not kept until there are many.
+        // With a rate, rows come slowly: they are not held back until there are many.
         load = match self.change.rate {
             Some(_) => load.patience(Duration::ZERO),
             None => load,

@@ -278,7 +278,7 @@ impl<P: Parse> Lines<P> {
         }
     }
 
-    /// The index of the first name of csv that is something.
+    /// The index of the first name of csv for which `is` holds.
     pub(crate) fn place(&self, is: impl Fn(&P::Place) -> bool) -> Option<usize> {
         match &self.form {
             Records::Csv { places, .. } => places.iter().position(is),

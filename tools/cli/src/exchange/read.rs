@@ -38,7 +38,7 @@ pub(crate) enum Place {
     Ignored,
 }
 
-/// As what a name of the input is.
+/// What a name of the input stands for, in words.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

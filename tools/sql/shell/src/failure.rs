@@ -19,7 +19,7 @@ pub(crate) fn of(error: &DataFusionError) -> Failure {
         | DataFusionError::SchemaError(..)
         | DataFusionError::Configuration(_)
         | DataFusionError::NotImplemented(_) => Failure::usage(text),
-        // Of `External`, a value that a table cannot hold.
+        // As `External`, a value that a table cannot hold.
         DataFusionError::External(_)
         | DataFusionError::Execution(_)
         | DataFusionError::ArrowError(..)
