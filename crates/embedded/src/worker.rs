@@ -195,7 +195,7 @@ impl Drop for Worker {
 impl Writer {
     fn spawn(store: Arc<Store>) -> io::Result<Self> {
         let (jobs, queue) = mpsc::channel();
-        // What the thread draws follows from the seed of the program, if that has set one.
+        // The thread's random numbers follow from the program's seed, if it has set one.
         let seed = fastrand::u64(..);
         let thread = thread::Builder::new().name("keyderive-writes".to_owned()).spawn(move || {
             fastrand::seed(seed);
