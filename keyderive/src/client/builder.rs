@@ -288,7 +288,7 @@ impl ClientBuilder {
     }
 
     /// Connects to the Bigtable at `address`, as [`Client::connect`]. The project, the instance and the app profile of the
-    /// address override those of the builder.
+    /// address override the builder's.
     ///
     /// # Errors
     /// As [`Client::connect`].
@@ -395,7 +395,7 @@ impl ClientBuilder {
         client
     }
 
-    /// A client, and those of its connections that are yet to be primed.
+    /// A client, and its connections that are yet to be primed.
     fn connected(self, options: ConnectOptions) -> (Client, Vec<Transport>) {
         let ConnectOptions { target, data, admin, runtime, credentials, clock } = options;
         let (size, prime, refresh_after) = match target {

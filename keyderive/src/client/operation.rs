@@ -154,7 +154,7 @@ impl Operation {
         self.rpc.name()
     }
 
-    /// Its name in traces and metrics: that of the RPC, or `ReadRow` for a read of one row.
+    /// Its name in traces and metrics: the RPC's, or `ReadRow` for a read of one row.
     pub(super) fn name(&self) -> &'static str {
         if self.is_point_read { "ReadRow" } else { self.rpc() }
     }

@@ -52,7 +52,7 @@ use std::time::Duration;
 /// All operations have the same backoff: 25 ms after the first failure, twice as long after each further one, at most 10 s,
 /// times a random factor from a half to one, so that clients that failed together do not retry together.
 ///
-/// The default timeouts are those of Google's Java client.
+/// The default timeouts are from Google's Java client.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {

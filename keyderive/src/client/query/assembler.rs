@@ -294,7 +294,7 @@ impl ValueDecoder {
     /// How many elements an array has.
     ///
     /// # Errors
-    /// When the row may not have so many.
+    /// When the row may not have this many.
     fn count(&self, array: &[u8]) -> Result<usize, ValueError> {
         let count = count(array, ELEMENTS)?;
         if count > self.left { Err(ValueError::TooMany) } else { Ok(count) }

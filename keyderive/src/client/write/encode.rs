@@ -694,7 +694,7 @@ impl Entries {
     }
 }
 
-/// An entry among those of a request.
+/// An entry of a request.
 fn entry<'a>(bytes: &'a [u8], offsets: &[EntryOffset], index: usize) -> &'a [u8] {
     let end = offsets.get(index + 1).map_or(bytes.len(), |next| next.start);
     &bytes[offsets[index].start..end]
