@@ -68,7 +68,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// # }
     /// ```
     ///
-    /// The closure has the decoded key and the row, of which [`RowRef::read`] decodes the columns. It returns the new key, an
+    /// The closure has the decoded key and the row; [`RowRef::read`] decodes its columns. It returns the new key, an
     /// `Option` of it, where `None` leaves the row out, or a `Result` of one of them. It must always return the same for the
     /// same row, and different keys for different rows: two rows with one new key are an error.
     ///
@@ -157,7 +157,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 ///
 /// # Cancel safety
 /// If its future is dropped, it sends nothing more. Requests in flight may still be applied; written rows stay. The registry may name row
-/// types for the new table of which no row was copied: [`retire_row_type`](Table::retire_row_type) takes them off.
+/// types for the new table without a copied row: [`retire_row_type`](Table::retire_row_type) takes them off.
 #[must_use = "a copy does nothing until it is awaited"]
 pub struct CopyTo<'a> {
     mapping: Mapping<'a>,
@@ -346,7 +346,7 @@ impl<'a> CopyTo<'a> {
         self
     }
 
-    /// Copies also if the new table has rows, such as those of a copy without a checkpoint that was killed.
+    /// Copies also if the new table has rows, such as a killed copy without a checkpoint leaves.
     ///
     /// A copied row keeps other cells that the new table has under its key, and rows of other keys stay. The comparison then
     /// reports them.

@@ -171,7 +171,7 @@ impl Layouts {
     }
 }
 
-/// What became of the tables of [`Layouts`], none of which has a fault. Printed with `{}`, a line for each table.
+/// What became of the tables of [`Layouts`], if none has a fault. Printed with `{}`, a line for each table.
 #[derive(Clone, Debug)]
 pub struct DeclaredTables {
     tables: Vec<DeclaredTable>,

@@ -62,7 +62,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     ///   UserKey { id: 7 } (`00000000000000000007`): `users-4` has no row SaltedKey { id: 7 } (`2#00000000000000000007`)
     /// ```
     ///
-    /// The closure has the decoded key and the row, of which [`RowRef::read`] decodes the columns; it returns the key in the other
+    /// The closure has the decoded key and the row; [`RowRef::read`] decodes its columns. It returns the key in the other
     /// table, an `Option` of it, where `None` leaves the row out, or a `Result`. It must always return the same for the same
     /// row. For tables of one key type it is `|key, _| key`. [`Diff`] describes how it runs, and its settings.
     pub fn diff<'a, N, Q, T>(

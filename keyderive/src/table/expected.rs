@@ -55,7 +55,7 @@ impl Handle {
         self.schema_of(family, |family| self.visible.schema().has_versions(Some(family)))
     }
 
-    /// The families of which the row type reads every version.
+    /// The families in which the row type reads every version.
     pub(super) fn versioned_families(&self) -> Vec<String> {
         self.family_names().filter(|name| self.has_versions(name)).map(str::to_owned).collect()
     }

@@ -111,8 +111,8 @@ impl Handle {
         read.map_err(|error| Error::row(&self.name, stored.key(), error.of_row(stored)))
     }
 
-    /// The ranges in a part of the key space that hold the rows of the key type: those of its tag; without a tag all, so that a
-    /// foreign row is found wherever it is.
+    /// The ranges in a part of the key space that hold the rows of the key type: the keys with its tag; without a tag all,
+    /// so that a foreign row is found anywhere.
     pub(super) fn ranges_within(&self, window: KeyRange) -> Vec<KeyRange> {
         match self.key.schema().tag() {
             None => vec![window],

@@ -168,7 +168,8 @@ pub struct SizedPart<K> {
     pub start: Option<K>,
     /// The key before which it ends; none as for the start.
     pub end: Option<K>,
-    /// About how many bytes are stored in it; none for the rows after the last key that the service sampled, of which it says nothing.
+    /// About how many bytes are stored in it; none for the rows after the last sampled key, since the service says nothing
+    /// about them.
     pub bytes: Option<u64>,
 }
 

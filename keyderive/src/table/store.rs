@@ -26,8 +26,8 @@ use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 /// }
 /// ```
 ///
-/// [`Writes`] adds the calls that write, and [`OneTable`] those of a table that is not re-keyed. [`Direct`],
-/// [`Pair`](crate::rekey::Pair) and [`ReadOnly`] implement it, and no other type can.
+/// [`Writes`] adds the calls that write, and [`OneTable`] the calls of a table that is not re-keyed.
+/// [`Direct`], [`Pair`](crate::rekey::Pair) and [`ReadOnly`] implement it, and no other type can.
 #[expect(private_bounds, reason = "it is sealed: its calls take types of the client")]
 pub trait Reads: Source {
     /// What scans and selections of the table read. It is the same for a table that only reads, so no scan is compiled
@@ -157,7 +157,7 @@ impl OneTable for Direct {}
 #[diagnostic::do_not_recommend]
 impl OneTable for ReadOnly<Direct> {}
 
-/// The calls that a table's reads are made of. Keys are those of the table's key type, encoded.
+/// The calls that a table's reads are made of. Keys are of the table's key type, encoded.
 pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     /// What a scan selects besides its plan.
     type OtherPlan: Clone + fmt::Debug + Send;

@@ -168,7 +168,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///   [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max), and of bytes elsewhere. If the row type has
     ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version. For aggregates
     ///   without windows, whose cells are at time 0, it must not remove cells by their age.
-    /// - Its row key schema, if it has one, must be that of the key type. It may have none, since it may have been created
+    /// - Its row key schema, if it has one, must be the key type's. It may have none, since it may have been created
     ///   without, and the emulator stores none.
     ///
     /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules. Neither compares the types of

@@ -557,9 +557,9 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// # }
     /// ```
     ///
-    /// A row with any cell exists, even if the cell is in a family that the row type does not have. A row of which a `ttl` hides
-    /// [every cell](crate::guide::promises#rows-that-a-ttl-hides), by the client's clock, does not exist, and is replaced whole. The
-    /// result and unknown outcomes are those of [`put_if`](Self::put_if).
+    /// A row with any cell exists, even if the cell is in a family that the row type does not have. If a `ttl` hides [every
+    /// cell](crate::guide::promises#rows-that-a-ttl-hides) of a row, by the client's clock, the row does not exist, and is
+    /// replaced whole. The result and unknown outcomes are as for [`put_if`](Self::put_if).
     ///
     /// # Errors
     /// Those of [`put_if`](Self::put_if).

@@ -1,4 +1,4 @@
-//! A load as a transfer: its rows are those of a stream.
+//! A load as a transfer: its rows come from a stream.
 
 use std::borrow::Borrow as _;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -303,7 +303,8 @@ impl<T: LoadTarget, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
     }
 
     /// Splits a row in `scratch` that an earlier run may have written: returns its columns, and leaves its additions in `scratch`. A server
-    /// that knows the token of an entry skips all of it, and the columns must be written again after those of earlier rows with the key.
+    /// that knows the token of an entry skips all of it, and the columns must be written again after the columns of earlier
+    /// rows with the key.
     fn split_repeated(&mut self, item: &T::Item) -> EncodeResult<Option<Entry>> {
         let columns = self.encode_again(item, self.parts.without_additions())?;
         self.encode(item, RowParts::Additions)?;

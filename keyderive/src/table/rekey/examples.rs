@@ -19,7 +19,8 @@ use crate::table::handle::windows;
 
 /// How many rows are recorded, at most.
 const MAX_EXAMPLES: usize = 16;
-/// How many bytes their keys have together, at most: a change of the state sends them twice in a filter, of which servers take 20 kB.
+/// How many bytes their keys have together, at most: a change of the state sends them twice in a filter, which may have 20
+/// kB.
 const MAX_BYTES: usize = 2048;
 
 /// The first rows of some partitions of the old table.

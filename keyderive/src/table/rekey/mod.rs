@@ -70,11 +70,12 @@
 //! *stamp*, an empty family, says what may use it: one key type, or a pair of them while it is re-keyed.
 //!
 //! # What holds
-//! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: as with one table, a write that
-//! timed out can be applied later. If it is applied after the state has changed twice, one read can see it, and a later one not. No write
-//! and no delete that was acknowledged is lost or undone, whatever process dies at whatever moment, and however late its requests arrive. A
-//! scan gives each row once, and by the filter that the caller asks for. Rows move with every cell: all versions with their timestamps, in
-//! all families, named by the row type or not. Writes wait once in each direction, for about 7 s with a lease of 4 s.
+//! Calls on one row are linearizable, whichever table they go to, except for writes with an unknown outcome: as with one
+//! table, a write that timed out can be applied later. If it is applied after the state has changed twice, one read can see
+//! it, and a later one not. No write and no delete that was acknowledged is lost or undone, whichever process dies at any
+//! moment, and however late its requests arrive. A scan gives each row once, and by the filter that the caller asks for.
+//! Rows move with every cell: all versions with their timestamps, in all families, named by the row type or not. Writes wait
+//! once in each direction, for about 7 s with a lease of 4 s.
 //!
 //! This relies on
 //! - every program that writes the table opening it by [`Client::rekeyed`], with the same two key types. From the state `paused` on the

@@ -23,8 +23,8 @@ pub(crate) struct StoredRow<'a> {
     pub(crate) now_micros: i64,
 }
 
-/// Passes each difference of two rows to `differs`, as the cell of the old row and that of the new one. Returns how many
-/// cells only one of them has that are no differences.
+/// Passes each difference of two rows to `differs`, as the cells of the old and of the new row. Returns how many cells
+/// only one of them has that are no differences.
 pub(super) fn compare<'a>(
     old: StoredRow<'a>,
     new: StoredRow<'a>,

@@ -519,7 +519,7 @@ const PREFIX: usize = size_of::<u64>() - 1;
 const MORE: u8 = PREFIX as u8 + 1;
 
 /// Calls `f` on rows in the order of their keys. All keys have the first `skip` bytes in common, and the prefixes in
-/// `rows` are those of the bytes after them.
+/// `rows` are of the bytes after them.
 ///
 /// Rows are scattered over memory, so a key is read only if others have the same prefix, and then just before `f`.
 fn sort<'a>(

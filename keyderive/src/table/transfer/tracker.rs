@@ -151,7 +151,7 @@ impl<'a> Tracker<'a> {
         self.done.additions.as_ref().is_some_and(|additions| additions.repeats(self.done.next()))
     }
 
-    /// Whether an entry is the first of the two of a row, or the second after a first that failed.
+    /// Whether an entry is the first of a row's two, or the second after a first that failed.
     fn is_part(&mut self, index: u64, has_failed: bool) -> bool {
         self.done.additions.as_mut().is_some_and(|additions| additions.is_part(index, has_failed))
     }
@@ -351,7 +351,7 @@ struct TrackedRow {
 const BITS: u32 = 40;
 
 impl Done {
-    /// The first items of a stream, of which some failed.
+    /// The first items of a stream, with those that failed.
     pub(crate) fn stream(items: u64, failed: &[u64]) -> Self {
         let all = TrackedPart::new(LowWater::after(items, failed), KeyRange::new(Vec::new(), None));
         Self { parts: vec![all], is_stream: true, rows: items, left_out: 0, additions: None }
@@ -480,7 +480,7 @@ struct LowWater {
 }
 
 impl LowWater {
-    /// Starts after this many items, of which some failed.
+    /// Starts after this many items, with those that failed.
     fn after(items: u64, failed: &[u64]) -> Self {
         let failed = failed.iter().copied().collect();
         let (first_word, _) = word_and_bit(items);
