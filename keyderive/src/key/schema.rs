@@ -201,8 +201,8 @@ impl Schema {
         self.tag
     }
 
-    /// The salt, for keys that are spread over buckets; with [`epochs`](Self::epochs), that of the keys before the first
-    /// bound.
+    /// The salt, for keys that are spread over buckets; with [`epochs`](Self::epochs), the salt of the keys before the
+    /// first bound.
     #[must_use]
     pub const fn salt(&self) -> Option<&Salt> {
         self.salt.as_ref()

@@ -291,7 +291,7 @@ impl FixedFields {
     }
 }
 
-/// The greatest length of a bucket in the ordered layout: two bytes, the second of which may be escaped.
+/// The greatest length of a bucket in the ordered layout: two bytes; the second may be escaped.
 const MAX_BUCKET_LEN: usize = 3;
 
 /// The ordered layout. It drops empty fields at the end of a key, so the rows of a fixed prefix begin at the key that is

@@ -111,7 +111,7 @@ impl<K: ?Sized> Plan<K> {
     ///
     /// Plain data, for any client. There is one request for each bucket that can hold a row, in the order of the buckets;
     /// more only if the values of an `any_of` do not fit into one. Then all rows of a bucket's first request come before
-    /// those of its second one.
+    /// the rows of its second one.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.selection.batches(false).flatten().collect()

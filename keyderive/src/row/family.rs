@@ -16,7 +16,7 @@ pub trait FamilyField {
     type Decoded<'r>;
     const COLUMNS: &'static [ColumnSchema];
 
-    /// The struct in the cells of its family, of which there may be none.
+    /// The struct from the cells of its family, which may be none.
     fn read<'r>(cells: CellSlice<'r>, family: &str) -> Result<Self::Decoded<'r>, RowError>;
 
     /// Makes the family's columns equal to the struct's.

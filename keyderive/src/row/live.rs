@@ -109,7 +109,7 @@ fn regex_of_all_but(names: &[&str]) -> String {
     if starts.is_empty() {
         return if is_name { ".+".to_owned() } else { ".*".to_owned() };
     }
-    // The characters of a family's name mean themselves in a class, but for the hyphen.
+    // The characters of a family's name mean themselves in a class, except the hyphen.
     let class: String = starts.iter().map(|start| format!("\\x{{{:x}}}", u32::from(*start))).collect();
     let mut alternatives = vec![format!("[^{class}].*")];
     alternatives.extend(starts.iter().map(|start| {

@@ -126,7 +126,7 @@ impl<T> Versions<T> {
         self.0.iter()
     }
 
-    /// Adds a version at its place; before those of the same timestamp.
+    /// Adds a version at its place, before others of the same timestamp.
     pub fn insert(&mut self, version: Timestamped<T>) {
         let place = self.0.partition_point(|other| other.timestamp_micros > version.timestamp_micros);
         self.0.insert(place, version);

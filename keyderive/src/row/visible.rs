@@ -237,7 +237,7 @@ impl Visible {
         schema.rules().find(is_unheeded).filter(|_| !all).map(|rule| rule.family)
     }
 
-    /// The `ttl` of a family: that of the row type, or else of the type that the table was declared with.
+    /// The `ttl` of a family, from the row type, or else from the type that the table was declared with.
     pub(crate) fn ttl(&self, family: &str) -> Option<Duration> {
         self.live(0).ttl(family)
     }

@@ -193,7 +193,7 @@ impl<'k> From<Cow<'k, [u8]>> for ReadValue<'k> {
     }
 }
 
-/// Widths of text layout numbers are at most those of a key.
+/// A number of the text layout is at most as wide as a key.
 const MAX_WIDTH: usize = super::super::MAX_KEY_LEN;
 
 /// Which codec a field has.

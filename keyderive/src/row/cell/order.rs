@@ -33,7 +33,7 @@ pub trait ComparableCell {}
 /// Integers, floats, `char`, text, bytes, UUIDs, dates, and times with `#[row(ts(…))]`; and newtypes and pointers of these.
 /// [`RowFilter::value_in`](crate::row::RowFilter::value_in) compares values.
 ///
-/// Implement it for a type of your own whose order is that of its stored bytes.
+/// Implement it for a type of your own that has the order of its stored bytes.
 #[diagnostic::on_unimplemented(
     message = "a column of `{Self}` has no order at the server",
     label = "the order of its stored bytes is not that of its values",
@@ -42,7 +42,7 @@ pub trait ComparableCell {}
 )]
 pub trait OrderedCell: ComparableCell {}
 
-/// How the order of values is that of their stored bytes.
+/// How the order of values follows from their stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredOrder {
     /// The order of the bytes.

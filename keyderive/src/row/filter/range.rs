@@ -1,4 +1,4 @@
-//! The ranges of filters, none of which is empty.
+//! The ranges of filters; none is empty.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
