@@ -670,7 +670,7 @@ impl fmt::Display for LayoutChange {
     }
 }
 
-/// Why layouts differ from those of a file, or why the file cannot be read.
+/// Why layouts differ from a file's, or why the file cannot be read.
 ///
 /// `{:?}` prints the same text as `{}`, for tests that return it.
 pub struct LayoutsError(Fault);

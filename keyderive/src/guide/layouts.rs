@@ -121,5 +121,5 @@
 //!
 //! # What a file does not say
 //!
-//! The formats of `with` modules and of handwritten [`KeyField`](crate::key::KeyField)s, of which it has only the name,
-//! and the contents of JSON and messages.
+//! The formats of `with` modules and of handwritten [`KeyField`](crate::key::KeyField)s, for which it has only the
+//! name, and the contents of JSON and messages.
