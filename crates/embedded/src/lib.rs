@@ -24,7 +24,7 @@
 //!
 //! - A cell that is eligible for garbage collection is gone at once; the service may return it for up to a week, sometimes
 //!   longer, as a Bigtable with [paused garbage collection](Bigtable::pause_garbage_collection) does.
-//! - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
+//! - Regular expressions have no Unicode classes, and a filter's take at most 8 MiB together when compiled.
 //! - A mutation with an idempotency token is applied once, also after its file was opened again. Tokens are remembered for 15
 //!   minutes, and 8 million at most.
 //! - There are no `HyperLogLog++` aggregates, no backups, no views and no change streams. SQL needs a [`QueryEngine`], such as the one

@@ -211,7 +211,7 @@ impl Store {
         self.flush()
     }
 
-    /// Changes a table's definition, and removes the cells that become garbage: those of the families in `dropped` too,
+    /// Changes a table's definition, and removes the cells that become garbage, also of the families in `dropped`,
     /// which `change` may have created again.
     pub(super) fn redefine(
         &self,

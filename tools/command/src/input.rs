@@ -134,7 +134,7 @@ pub fn read(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    /// A reader that returns at most so many bytes a call.
+    /// A reader that returns at most this many bytes a call.
     struct Pieces<'a> {
         bytes: &'a [u8],
         most: usize,
