@@ -190,7 +190,7 @@ pub(crate) fn unknown_option(cx: &Ctxt, path: &Path, level: &str, names: &[&str]
     cx.error(path, format_args!("`{wrong}` is not an option of `{level}` here; {remedy}"));
 }
 
-/// Options of serde on a field that say what options of a derive say too: those, what they do not do here, and what does.
+/// Options of serde on a field that a derive has options for too: their names, what they do not do here, and what does.
 const SERDE: &[(&[&str], &str)] = &[
     (
         &["rename"],

@@ -1,9 +1,10 @@
 //! The derive macros of [`keyderive`](https://docs.rs/keyderive); use them through that crate.
 //!
 //! Each derive is a module, with a module for each stage: `attr` parses the attributes, `model` builds the model of the type, `check`
-//! checks the rules that need more than one part of it, and `expand` generates the code. The derives know nothing of each other, but
-//! that `Cell` reads codes as `KeyField` does. What they share: `attr` reads options, `types` looks at types, `tokens` prints code,
-//! `names` has the names of all options, and every stage reports to one `ctxt::Ctxt`, so that one run shows all faults.
+//! checks the rules that need more than one part of it, and `expand` generates the code. The derives know nothing of each
+//! other, except that `Cell` reads codes as `KeyField` does. They share this: `attr` reads options, `types` looks at types,
+//! `tokens` prints code, `names` has the names of all options, and every stage reports to one `ctxt::Ctxt`, so that one run
+//! shows all faults.
 
 mod attr;
 mod cell;

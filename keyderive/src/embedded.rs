@@ -28,14 +28,14 @@ impl Client {
     /// Its tables live in memory until the client and its clones, which share them, are dropped;
     /// [`embedded_at`](Self::embedded_at) keeps them in a file. Another call creates another Bigtable.
     ///
-    /// The client can be created anywhere; like those of other clients, its operations need a tokio runtime, and fail
+    /// The client can be created anywhere; like other clients' ones, its operations need a tokio runtime, and fail
     /// with [`Misconfiguration`](crate::ErrorKind::Misconfiguration) outside of one.
     ///
     /// It answers like the service, and rejects what the service rejects. What differs:
     ///
     /// - A cell that is eligible for garbage collection is gone at once; the service may return it for up to a week, sometimes longer,
-    ///   as a [`Bigtable`] does whose [garbage collection is paused](Bigtable::pause_garbage_collection).
-    /// - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
+    ///   as a [`Bigtable`] with [paused garbage collection](Bigtable::pause_garbage_collection) does.
+    /// - Regular expressions have no Unicode classes, and a filter's take at most 8 MiB together when compiled.
     /// - There are no `HyperLogLog++` aggregates, no backups, views and change streams. SQL needs
     ///   [an engine](Bigtable::with_query_engine).
     ///
@@ -170,7 +170,7 @@ impl Bigtable {
 
     /// The time of the server, which its clients' [`now`](Client::now) returns too.
     ///
-    /// It is that of this machine until [`advance`](Self::advance) or [`set_time`](Self::set_time) moves it.
+    /// It is this machine's time until [`advance`](Self::advance) or [`set_time`](Self::set_time) moves it.
     #[must_use]
     pub fn now(&self) -> SystemTime {
         self.service.now()

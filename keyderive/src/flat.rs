@@ -5,7 +5,7 @@ use std::fmt;
 use serde::ser::{Error as _, Impossible, SerializeStruct};
 use serde::{Serialize, Serializer};
 
-/// A key and its row as one record: the fields of the key, then those of the row, side by side.
+/// A key and its row as one record: the fields of the key, then the fields of the row, side by side.
 ///
 /// ```
 /// use keyderive::{Flat, Row, RowKey};
@@ -108,7 +108,7 @@ impl serde::ser::Error for Fault {
     }
 }
 
-/// Serializes the fields of a struct as those of a record.
+/// Serializes the fields of a struct as fields of a record.
 struct Fields<'r, S> {
     record: &'r mut S,
     /// Of what, for errors.

@@ -62,7 +62,7 @@ pub struct Layouts {
     tables: BTreeMap<String, Vec<KeyEntry>>,
     /// What cannot be in one file: the table, and why.
     conflicts: Vec<(String, String)>,
-    /// The types by which tables are created; none of a layout that a file had.
+    /// The types by which tables are created; none for a layout from a file.
     declared: Vec<Declared>,
 }
 
@@ -466,7 +466,7 @@ fn twin_of(rows: &[RowEntry]) -> Option<&RowEntry> {
     rows.iter().enumerate().find_map(|(at, row)| rows[..at].contains(row).then_some(row))
 }
 
-/// Those of the pairs that a list with commas names. The name of a column can have commas, so the longest pair counts at each place.
+/// The pairs that a list with commas names. The name of a column can have commas, so the longest pair counts at each place.
 fn listed_pairs<'l>(mut list: &'l str, pairs: &[String]) -> Vec<&'l str> {
     let mut listed = Vec::new();
     loop {
@@ -670,7 +670,7 @@ impl fmt::Display for LayoutChange {
     }
 }
 
-/// Why layouts differ from those of a file, or why the file cannot be read.
+/// Why layouts differ from a file's, or why the file cannot be read.
 ///
 /// `{:?}` prints the same text as `{}`, for tests that return it.
 pub struct LayoutsError(Fault);

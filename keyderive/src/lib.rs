@@ -245,7 +245,7 @@
 //! | `cloud` | yes | Google Cloud: TLS and Google's credentials |
 //! | `embedded` | no | a Bigtable in the process, for tests and first steps |
 //! | `serve` | no | the embedded Bigtable on a port, for other processes and languages |
-//! | `heat` | no | [`heat`]: simulates the load of a workload on a key layout, records that of a client, and draws heatmaps of both |
+//! | `heat` | no | [`heat`]: simulates the load of a workload on a key layout, records the load of a client, and draws heatmaps of both |
 //! | `dynamic` | with `client` | [`dynamic`]: keys and plans whose layout is known only at run time |
 //! | `metrics` | no | the metrics that [`client`] lists, through the crate `metrics` |
 //! | `chrono` | no | as key fields and columns: `DateTime<Utc>` as a time, `NaiveDate` as a date |

@@ -223,8 +223,8 @@ impl FaultRule {
         Self::of(Effect::Delay(delay))
     }
 
-    /// The call's stream breaks with this probability before each message, and before its end, with `UNAVAILABLE`. That is beside
-    /// [`chance`](Self::chance), which decides whether the rule hits the call at all.
+    /// The call's stream breaks with this probability before each message, and before its end, with `UNAVAILABLE`. This is
+    /// apart from [`chance`](Self::chance), which decides whether the rule hits the call at all.
     ///
     /// The streams are the responses to `ReadRows`, `MutateRows` and `SampleRowKeys`. A client that retries resumes after
     /// the last row it received. It gives up after too many attempts without progress, so a probability near 1
@@ -234,8 +234,8 @@ impl FaultRule {
     }
 
     /// Each row of the call's stream is split into pieces with this probability, as the protocol allows: over several messages, with
-    /// values in several chunks, and sometimes reset in the middle and sent again. That is beside [`chance`](Self::chance), which
-    /// decides whether the rule hits the call at all.
+    /// values in several chunks, and sometimes reset in the middle and sent again. This is apart from
+    /// [`chance`](Self::chance), which decides whether the rule hits the call at all.
     ///
     /// A program that reads through a client sees no difference. Together with [`cut_streams`](Self::cut_streams),
     /// streams break in the middle of rows.
@@ -243,7 +243,7 @@ impl FaultRule {
         Self::of(Effect::SplitRows(chance))
     }
 
-    /// Only calls of these methods. Without any, or without this call, those of all methods.
+    /// Only calls of these methods. Without any, or without this call, calls of all methods.
     pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
         Self { methods: methods.into_iter().collect(), ..self }
     }
@@ -255,7 +255,7 @@ impl FaultRule {
         Self { tables: tables.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Only calls about row keys that begin with these bytes, which are those of encoded keys.
+    /// Only calls about row keys that begin with these bytes, taken from encoded keys.
     ///
     /// A salted key begins with its bucket: `"ada#"` matches no write of a key type whose keys are `2#ada#…`. Take the prefix
     /// from an encoded key, or leave out the condition.
@@ -266,7 +266,7 @@ impl FaultRule {
         Self { key_prefix: Some(prefix.into()), ..self }
     }
 
-    /// Passes over this many of the calls that match, the first ones, whatever [`chance`](Self::chance) says of them.
+    /// Passes over this many of the first calls that match, without asking [`chance`](Self::chance).
     pub fn skip(self, calls: u64) -> Self {
         Self { skip: calls, ..self }
     }
@@ -276,7 +276,8 @@ impl FaultRule {
         Self { times: calls, ..self }
     }
 
-    /// Hits each call that matches, after those of [`skip`](Self::skip), only with this probability.
+    /// Hits each call that matches, after the first ones that [`skip`](Self::skip) passes over, only with this
+    /// probability.
     pub fn chance(self, chance: f64) -> Self {
         Self { chance, ..self }
     }
@@ -566,10 +567,10 @@ impl Injected {
     }
 }
 
-/// The number after those of the methods that the embedded Bigtable serves: the first of the rules' numbers.
+/// The first number of the rules, after the numbers of the methods that the embedded Bigtable serves.
 const RULES: u64 = Method::ListClusters as u64;
 
-/// The seed of one call of a method, or of one that a rule matches, unrelated to those of neighbouring calls.
+/// The seed of one call of a method, or of one that a rule matches, unrelated to the seeds of neighbouring calls.
 fn call_seed(seed: u64, of: u64, number: u64) -> u64 {
     let of_seed = Rng::with_seed(seed ^ of.rotate_right(8)).u64(..);
     Rng::with_seed(of_seed ^ number).u64(..)
@@ -584,7 +585,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// `bytes` are those of a request's body. A message that cannot be read is about nothing, and rejected later.
+    /// `bytes` are a request's body. A message that cannot be read is about nothing, and rejected later.
     fn of(method: Method, bytes: &Bytes) -> Self {
         Self::read(method, bytes).unwrap_or_default()
     }
@@ -657,7 +658,7 @@ fn decode<M: prost::Message + Default>(message: Bytes) -> Option<M> {
 /// Before a message of gRPC: whether it is compressed, and its length.
 const PREFIX_BYTES: usize = 5;
 
-/// The bytes of a request's body, up to those of the largest message: the server rejects a larger one by its prefix.
+/// A request's body, up to the size of the largest message: the server rejects a larger one by its prefix.
 async fn read_message(mut body: Body) -> Result<Bytes, Status> {
     let mut bytes = Vec::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {

@@ -22,9 +22,9 @@
 //! protocol, field by field, each with its source and its test, and says where Google's emulator differs from them. A table stores
 //! whole milliseconds or, if it was created so, whole microseconds. What differs from the service:
 //!
-//! - A cell that is eligible for garbage collection is gone at once; the service may return it for up to a week, sometimes longer, as
-//!   a Bigtable does whose [garbage collection is paused](Bigtable::pause_garbage_collection).
-//! - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
+//! - A cell that is eligible for garbage collection is gone at once; the service may return it for up to a week, sometimes
+//!   longer, as a Bigtable with [paused garbage collection](Bigtable::pause_garbage_collection) does.
+//! - Regular expressions have no Unicode classes, and a filter's take at most 8 MiB together when compiled.
 //! - A mutation with an idempotency token is applied once, also after its file was opened again. Tokens are remembered for 15
 //!   minutes, and 8 million at most.
 //! - There are no `HyperLogLog++` aggregates, no backups, no views and no change streams. SQL needs a [`QueryEngine`], such as the one
@@ -81,7 +81,7 @@ type BoxFuture<T> = futures_core::future::BoxFuture<'static, T>;
 
 /// A Bigtable inside this process. Clones share all tables, and one clock.
 ///
-/// The time of the server is that of this machine, unless a test [advances](Self::advance) or [sets](Self::set_time) it. It never
+/// The time of the server is this machine's, unless a test [advances](Self::advance) or [sets](Self::set_time) it. It never
 /// steps back by itself, even if the clock of this machine does.
 #[derive(Clone)]
 pub struct Bigtable {

@@ -106,7 +106,7 @@ fn change(context: &Context<'_>, mutation: &data::Mutation) -> Result<Change, St
     }
 }
 
-/// How a mutation's timestamp becomes that of a cell.
+/// How a mutation's timestamp becomes a cell's.
 struct Timestamps<'a> {
     /// Whether a timestamp that is finer than the table's granularity is rounded down, and not rejected.
     rounded: bool,

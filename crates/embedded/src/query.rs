@@ -25,8 +25,8 @@ use crate::interval::{self, Interval};
 use crate::storage::Definition;
 use crate::store::Store;
 
-/// Runs SQL over the tables of an embedded Bigtable, of which [`Bigtable::with_query_engine`](crate::Bigtable::with_query_engine)
-/// makes it a part.
+/// Runs SQL over the tables of an embedded Bigtable, which takes it by
+/// [`Bigtable::with_query_engine`](crate::Bigtable::with_query_engine).
 ///
 /// The server does what is the same for every query: prepared queries and when they expire, the types of parameters, batches with
 /// checksums, and resume tokens. It calls an engine on a blocking thread, and may call it from several at a time.
@@ -285,7 +285,7 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Whoever gets this prepares the query again.
+/// A client that gets this prepares the query again.
 fn expired() -> Status {
     let message =
         "The prepared query has expired. Please re-issue the ExecuteQuery with a valid prepared query.";

@@ -211,7 +211,7 @@ impl Store {
         self.flush()
     }
 
-    /// Changes a table's definition, and removes the cells that become garbage: those of the families in `dropped` too,
+    /// Changes a table's definition, and removes the cells that become garbage, also of the families in `dropped`,
     /// which `change` may have created again.
     pub(super) fn redefine(
         &self,
@@ -735,7 +735,7 @@ impl SteadyClock {
         let after = |micros: i64| micros.saturating_add(by).min(LAST_MICROS);
         let _setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
         match self.stopped_at.load(Ordering::Relaxed) {
-            // From the time that it shows: that of a file may be far ahead of this machine's.
+            // From the time that it shows: a file's may be far ahead of this machine's.
             RUNS => {
                 let ahead = after(self.now_micros()).saturating_sub(self.clock.now_micros());
                 self.ahead.store(ahead, Ordering::Relaxed);

@@ -170,7 +170,7 @@ pub(super) fn blocking_threads() -> Option<Handle> {
     Handle::try_current().ok().filter(|_| !is_clock_paused())
 }
 
-/// Whether tokio's clock is paused, as tests can: it stands still while that of this machine goes on.
+/// Whether tokio's clock is paused, as tests can: it stands still while this machine's clock goes on.
 fn is_clock_paused() -> bool {
     let shown = tokio::time::Instant::now();
     let before = Instant::now();
@@ -195,7 +195,7 @@ impl Drop for Worker {
 impl Writer {
     fn spawn(store: Arc<Store>) -> io::Result<Self> {
         let (jobs, queue) = mpsc::channel();
-        // What the thread draws follows from the seed of the program, if that has set one.
+        // The thread's random numbers follow from the program's seed, if it has set one.
         let seed = fastrand::u64(..);
         let thread = thread::Builder::new().name("keyderive-writes".to_owned()).spawn(move || {
             fastrand::seed(seed);

@@ -115,7 +115,7 @@ struct Place<'s> {
 }
 
 impl<'s> Place<'s> {
-    /// A place where names are those of the columns alone.
+    /// A place where only columns have names.
     fn of(scope: &'s Scope) -> Self {
         Self { scope, grouping: None, aliases: &[] }
     }

@@ -131,7 +131,7 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-/// A number as C's `%g` writes it with so many digits, without the sign of zero and NaN.
+/// A number as C's `%g` writes it with `digits` digits, without the sign of zero and NaN.
 fn general(number: f64, digits: usize) -> String {
     if number == 0.0 {
         return "0".to_owned();

@@ -41,7 +41,7 @@ pub(crate) enum Expr {
     },
     /// NULL if an argument is.
     Strict(Function, Vec<Expr>),
-    /// Of arguments that may be NULL.
+    /// Takes arguments that may be NULL.
     Lenient(Function, Vec<Expr>),
 }
 

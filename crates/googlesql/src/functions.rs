@@ -187,7 +187,7 @@ impl Arguments<'_> {
         Ok(self.into_any(&[signature])?.1)
     }
 
-    /// Whether there are so many.
+    /// Fails unless there are this many.
     fn count(&self, counts: std::ops::RangeInclusive<usize>) -> Result<(), Status> {
         if counts.contains(&self.all.len()) { Ok(()) } else { Err(self.wrong()) }
     }
@@ -413,7 +413,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             let of = Type::array(if is_text { Text } else { Blob });
             Typed::strict(of, arguments, move |values| {
                 let delimiter = values.get(1).map_or(&b","[..], |delimiter| delimiter.raw());
-                // Of the empty value, there is one empty part.
+                // The empty value has one empty part.
                 let parts = match delimiter.is_empty() {
                     true if values[0].raw().is_empty() => vec![Vec::new()],
                     true => units(is_text, &values[0]),
@@ -694,7 +694,7 @@ pub(crate) fn time_part_call(name: &str, all: Vec<Typed>, part: Part, at: Locati
     })
 }
 
-/// Whether a function takes a part of a time as its last argument, or as that of an interval.
+/// Whether a function takes a part of a time as its last argument, alone or in an interval.
 pub(crate) fn takes_time_part(name: &str) -> bool {
     matches!(name, "TIMESTAMP_TRUNC" | "DATE_TRUNC" | "TIMESTAMP_DIFF" | "DATE_DIFF") || takes_interval(name)
 }

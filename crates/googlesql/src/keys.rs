@@ -7,7 +7,7 @@ use crate::expr::{Comparison, Expr, LikePattern};
 use crate::table::KEY;
 use crate::value::Value;
 
-/// Conditions whose intervals are more than this together are not intersected.
+/// Conditions with more pairs of intervals than this are not intersected.
 const MAX_PAIRS: usize = 100_000;
 
 /// The keys of the rows for which a condition may be true. It may be false for some of them.

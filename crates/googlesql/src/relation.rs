@@ -20,7 +20,7 @@ use crate::value::Value;
 pub(crate) struct Relation<'a> {
     pub(crate) plan: Plan<'a>,
     pub(crate) columns: Vec<Column>,
-    /// The columns of a table that are read, of which the scan fills no others.
+    /// The columns of a table that are read; the scan fills no others.
     pub(crate) read: Rc<RefCell<BTreeSet<usize>>>,
 }
 

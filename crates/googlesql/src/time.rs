@@ -416,7 +416,7 @@ impl Part {
             Self::Year => first(1),
             Self::Quarter => first((month - 1) / 3 * 3 + 1),
             Self::Month => first(month),
-            // Weeks begin on Sunday, and those of ISO on Monday. The epoch is a Thursday.
+            // Weeks begin on Sunday, ISO weeks on Monday. The epoch is a Thursday.
             Self::Week => (day - (day + 4).rem_euclid(7)) * MICROS_A_DAY,
             Self::IsoWeek => (day - (day + 3).rem_euclid(7)) * MICROS_A_DAY,
             part => {
@@ -446,7 +446,7 @@ impl Part {
         })
     }
 
-    /// Adds so many of the part to a day.
+    /// Adds `count` of the part to a day.
     pub(crate) fn add_to_date(self, day: i64, count: i64) -> Option<i64> {
         let months = match self {
             Self::Day => return day.checked_add(count),

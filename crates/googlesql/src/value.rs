@@ -12,7 +12,7 @@ use crate::error::invalid;
 use crate::time;
 use crate::types::Type;
 
-/// A value of any type. Its type is that of its expression.
+/// A value of any type. Its expression has its type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -228,7 +228,8 @@ impl Value {
     }
 }
 
-/// What a safe function returns where the other fails: NULL, unless this engine lacks a feature.
+/// What a safe function, such as `SAFE_CAST`, returns where the plain one fails: NULL, unless this engine lacks a
+/// feature.
 pub(crate) fn null_unless_unimplemented(error: Status) -> Result<Value, Status> {
     if error.code() == Code::Unimplemented { Err(error) } else { Ok(Value::Null) }
 }

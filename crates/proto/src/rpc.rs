@@ -13,7 +13,7 @@ macro_rules! rpcs {
         }
 
         impl Rpc {
-            /// All RPCs, those of a service together.
+            /// All RPCs, by service.
             pub const ALL: &[Self] = &[$($(Self::$rpc,)*)*];
 
             /// The name in the protocol, such as `ReadRows`.

@@ -101,7 +101,7 @@ fn order(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> TokenStream
     let Shape::Newtype(inner) = shape else {
         return quote!(#[automatically_derived] impl #private::ComparableCell for #ident {});
     };
-    // The lifetime lets the impls stand whose bound does not hold.
+    // The lifetime lets an impl compile even if its bound does not hold.
     quote! {
         #[automatically_derived]
         impl #private::ComparableCell for #ident
@@ -118,7 +118,7 @@ fn order(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> TokenStream
 /// The impl by which a value is the key of a map that is a family, if it is ordered: a newtype as what is inside, an enum by its
 /// names.
 fn qualifier(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> Option<TokenStream> {
-    // The lifetime lets an impl stand whose bound does not hold.
+    // The lifetime lets the impl compile even if its bound does not hold.
     let ordered = quote!(for<'__keyderive> #ident: #private::core::cmp::Ord,);
     let (inner, key, to_qualifier, of_qualifier) = match shape {
         Shape::Newtype(inner) => {

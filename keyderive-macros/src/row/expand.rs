@@ -19,7 +19,7 @@ use crate::types::{replace_lifetimes, self_type};
 /// Above this many columns in a family, the name after the last one found is tried first: cells come in the order of their names.
 const MAX_MATCHED: usize = 8;
 
-/// How many fields one closure reads, in a row of more than twice as many.
+/// How many fields one closure reads, in a row of more than twice this many.
 const READ_TOGETHER: usize = 32;
 
 /// The code for a row type without faults.
@@ -370,8 +370,8 @@ impl Code<'_, '_> {
 
     /// The row of the values that are read.
     ///
-    /// What has been read is dropped where a later column fails. For one function this takes the compiler a time that grows with
-    /// the square of the columns, so many of them are read by several closures.
+    /// What has been read is dropped where a later column fails. In one function this takes the compiler time that grows
+    /// with the square of the columns, so several closures read the columns of a large row.
     fn row_of(&self, reads: &[Read<'_>]) -> TokenStream {
         let private = self.private;
         let ident = &self.row.input.ident;
@@ -927,7 +927,7 @@ fn family_marker(field: &Field<'_>) -> Ident {
     format_ident!("Family_{}", unraw(field.ident))
 }
 
-/// The tokens with their spans on the type of the field's values, so that a fault of the type is told there alone.
+/// The tokens with their spans on the type of the field's values, so that a fault of the type is reported only there.
 fn on_span_of_value(field: &Field<'_>, tokens: TokenStream) -> TokenStream {
     respan_but_locals(tokens, span_of(field.values().ty()))
 }

@@ -192,7 +192,7 @@ impl<'a> Field<'a> {
         argument(self.ty, "Option").is_some()
     }
 
-    /// The encoding that an attribute gives the field's values; none for that of their type.
+    /// The encoding that an attribute gives the field's values; none for their type's own.
     pub(super) fn encoding(&self, private: &TokenStream) -> Option<TokenStream> {
         if self.attrs.json.get().is_some() {
             return Some(quote!(#private::generated::Json));

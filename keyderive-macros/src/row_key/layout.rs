@@ -65,7 +65,7 @@ fn field(field: &model::Field<'_>) -> Field {
     Field { ident: field.name.clone(), name: field.schema_name(), disorder }
 }
 
-/// What a fault points at. Of two salts that differ, that is the part of the one that has it.
+/// What a fault points at: if two salts differ, the part of the one that has it.
 fn tokens(key: &Key<'_>, place: Place, reason: &Reason) -> Option<TokenStream> {
     match place {
         Place::Delimiter => key.attrs.delimiter.tokens().cloned(),

@@ -263,8 +263,8 @@ impl Client {
         Ok(names)
     }
 
-    /// The tablets of a table on which the nodes of each cluster spent most of their time in the last 24 hours, as the service lists
-    /// them; and where clusters may be whose tablets are not among them.
+    /// The tablets of a table on which the nodes of each cluster spent most of their time in the last 24 hours, as the
+    /// service lists them; and the locations whose clusters it could not list.
     pub(crate) async fn hot_tablets(
         &self,
         table: &Route,
@@ -579,13 +579,13 @@ impl Client {
         }
     }
 
-    /// When the schema of a table was asked for that is cached.
+    /// When the cached schema of a table was requested.
     pub(crate) fn info_asked(&self, table: &str) -> Option<Instant> {
         self.inner.infos.asked(table)
     }
 
-    /// A client whose requests take no longer than a call waits for the layout check, whatever deadline the call has: other calls wait for
-    /// the answer too.
+    /// A client whose requests take at most as long as a call waits for the layout check. It ignores the call's deadline,
+    /// since other calls wait for the answer too.
     pub(crate) fn for_check(&self) -> Self {
         let hasty = self.with(|settings| {
             let calls = [
@@ -623,7 +623,7 @@ impl Client {
         observe::mismatched(table);
     }
 
-    /// Whether a warning may be logged since the bound of a salt has passed that the stamp of a table lacks.
+    /// Whether the warning may be logged that the stamp of a table lacks a salt whose bound has passed.
     pub(crate) fn may_warn_of_bounds(&self) -> bool {
         self.inner.pool.may_warn_of_bounds()
     }
@@ -640,7 +640,8 @@ fn fails_the_request(error: &Error) -> bool {
     error.is_not_found() || unsent
 }
 
-/// Whether requests go ahead unchecked for a while after this failure of a `GetTable`, which is the first one or not.
+/// Whether requests go ahead unchecked for a while after this failure of a `GetTable`; `is_first` says whether it is
+/// the first.
 fn cannot_be_checked(table: &str, error: &Error, is_first: bool) -> bool {
     if fails_the_request(error) {
         return false;

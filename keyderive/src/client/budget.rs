@@ -14,8 +14,8 @@ const EARNED: u32 = 1;
 
 /// The tokens that allow a client to retry: its failures take them, and its successes give a part of them back.
 ///
-/// A client whose requests all fail soon stops retrying, and while some succeed it retries about one in ten of these. This
-/// is the throttling of gRPC's "Retry Design".
+/// A client whose requests all fail soon stops retrying. While some succeed, it earns about one retry for ten successes.
+/// This is the throttling of gRPC's "Retry Design".
 #[derive(Debug)]
 pub(super) struct RetryBudget(AtomicU32);
 

@@ -32,7 +32,7 @@ const ADMIN_ENDPOINT: &str = "https://bigtableadmin.googleapis.com";
 /// How long the first token may take. Outside of Google Cloud, the request for the machine's service account goes to an
 /// address that may never answer.
 const FIRST_TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause before the first token is asked for again, after a failure that is transient.
+/// The pause before the first token is requested again, after a transient failure.
 #[cfg(feature = "cloud")]
 const FIRST_TOKEN_PAUSE: Duration = Duration::from_millis(500);
 
@@ -189,8 +189,8 @@ impl ClientBuilder {
     /// | a write with a condition, an increment | a write, although the server reads the row, too |
     /// | a query in SQL | nothing: the client does not know its rows |
     ///
-    /// Bytes are those of the rows that come, each at its key, and of the mutations that are sent. So a scan is a few reads, and bytes wherever
-    /// it reads: a server reads a row of a scan for a fraction of what a read by its key costs.
+    /// Bytes count for received rows, each at its key, and for sent mutations. So a scan counts as a few reads, and as bytes
+    /// wherever it reads: a server reads a row of a scan for a fraction of what a read by its key costs.
     ///
     /// It counts what a tablet sees: every attempt that is sent, with retries, hedges, calls that fail, and calls whose future is dropped; no
     /// call that fails before it is sent. It also counts what the client reads of its own, such as the [registry](Client::registered_layouts).
@@ -288,7 +288,7 @@ impl ClientBuilder {
     }
 
     /// Connects to the Bigtable at `address`, as [`Client::connect`]. The project, the instance and the app profile of the
-    /// address override those of the builder.
+    /// address override the builder's.
     ///
     /// # Errors
     /// As [`Client::connect`].
@@ -395,7 +395,7 @@ impl ClientBuilder {
         client
     }
 
-    /// A client, and those of its connections that are yet to be primed.
+    /// A client, and its connections that are yet to be primed.
     fn connected(self, options: ConnectOptions) -> (Client, Vec<Transport>) {
         let ConnectOptions { target, data, admin, runtime, credentials, clock } = options;
         let (size, prime, refresh_after) = match target {

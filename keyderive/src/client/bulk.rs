@@ -102,18 +102,18 @@ pub struct RawWriter {
     inner: Arc<WriterInner>,
 }
 
-/// What a writer asks whether its rows still go to the table that it began with.
+/// Tells a writer whether its rows still go to the table that it began with.
 pub(crate) trait WriterWatch: Send + Sync {
-    /// Before a batch of so many rows is sent.
+    /// Called before a batch of `rows` rows is sent.
     ///
     /// # Errors
     /// If they must not be sent.
     fn before<'a>(&'a self, client: &'a Client, rows: usize) -> WatchFuture<'a>;
 
-    /// After so many rows were sent, of which so many are certainly not written.
+    /// Called after `rows` rows were sent; `not_written` of them are certainly not written.
     fn after(&self, rows: usize, not_written: usize);
 
-    /// When the writer is flushed.
+    /// Called when the writer is flushed.
     ///
     /// # Errors
     /// If rows that were written may be in a table that is not read.
@@ -141,7 +141,7 @@ impl RawWriter {
         }
     }
 
-    /// This writer, which nobody has used yet, with a watch.
+    /// Adds a watch to a writer that has not been used yet.
     pub(crate) fn watched_by(mut self, watch: impl WriterWatch + 'static) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.watch = Some(Box::new(watch));

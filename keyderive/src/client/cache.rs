@@ -26,7 +26,7 @@ type Answer<T> = Result<Arc<T>, Error>;
 struct Reading<T> {
     /// Wakes its callers in their order, which a `watch` channel does not: a run of the whole system by a seed is to be repeated exactly.
     answer: Shared<oneshot::Receiver<Answer<T>>>,
-    /// What the task that reads holds while it lives.
+    /// Held by the task that reads, while it lives.
     task: Weak<()>,
 }
 
@@ -124,7 +124,7 @@ impl<T> TableCache<T> {
         self.tables().get(table)?.found.as_ref().map(|found| Arc::clone(&found.value))
     }
 
-    /// When the read began whose answer is cached.
+    /// When the read of the cached answer began.
     pub(crate) fn asked(&self, table: &str) -> Option<Instant> {
         self.tables().get(table)?.found.as_ref().map(|found| found.asked)
     }
@@ -190,7 +190,7 @@ impl<T: Send + Sync + 'static> TableCache<T> {
         self.get_fresh(table, read, None).await
     }
 
-    /// As [`get`](Self::get); a table of which the answer is too old is read again.
+    /// As [`get`](Self::get), but reads again if the cached answer is too old.
     pub(crate) async fn get_fresh<F>(
         self: &Arc<Self>,
         table: &Arc<str>,

@@ -38,7 +38,7 @@ use crate::row::now_micros;
 /// answers pings.
 const SILENT_ATTEMPTS: usize = 3;
 
-/// A pool grows when even its least busy connection has so many requests in flight: half of what servers allow.
+/// A pool grows when even its least busy connection has this many requests in flight: half of what servers allow.
 const BUSY: usize = 50;
 
 /// A warning is not repeated within this time.
@@ -74,7 +74,7 @@ pub(super) struct Pool {
     failure_warnings: WarnLimit,
     /// Limits the warning that cells with a time in the future were read.
     future_cell_warnings: WarnLimit,
-    /// Limits the warning that the bound of a salt has passed that the stamp of a table lacks.
+    /// Limits the warning that the stamp of a table lacks a salt whose bound has passed.
     bound_warnings: WarnLimit,
     /// Whether a warning has been logged that there is no connection for hedged reads.
     warned_of_single_connection: AtomicBool,
@@ -423,7 +423,7 @@ impl Transport {
             Self::Http2(http2) => http2.send(path, headers, request, deadline, is_sent).await,
             #[cfg(feature = "embedded")]
             Self::InProcess(servers) => {
-                // The answer is there at once, so a task that only makes such calls would never let others run.
+                // The answer is ready at once, so a task that only makes such calls would never let others run.
                 tokio::task::coop::consume_budget().await;
                 is_sent.store(true, Ordering::Relaxed);
                 let mut headers = headers;
@@ -468,7 +468,7 @@ pub(crate) trait InProcess: Send + Sync {
     }
 }
 
-/// What tells the time that cells are compared with: that of this machine, unless a Bigtable in this process or a test has another.
+/// The clock for the times of cells: this machine's, unless a Bigtable in this process or a test sets another.
 #[derive(Clone, Default)]
 pub(crate) struct Clock(Option<Arc<dyn Fn() -> i64 + Send + Sync>>);
 

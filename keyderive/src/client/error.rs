@@ -540,7 +540,7 @@ pub(crate) struct Protocol {
     message: String,
     /// Whether it answers a write, which may have been applied.
     is_write: bool,
-    /// How many attempts were made, of which it answers the last.
+    /// How many attempts were made. The message answers the last.
     attempts: u32,
     /// The key of the row that it is about.
     key: Option<Bytes>,
@@ -732,7 +732,7 @@ impl Error {
         self
     }
 
-    /// This failure of an attempt as one after which the same call may succeed, although the client did not repeat it.
+    /// Marks the failure as transient, although the client did not retry: the same call may succeed.
     pub(crate) fn into_retryable(mut self) -> Self {
         if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0) {
             failure.transient = true;
@@ -740,7 +740,7 @@ impl Error {
         self
     }
 
-    /// Adds a hint if the server may have rejected an increment for what one of these columns holds.
+    /// Adds a hint if the server may have rejected an increment because of the value in one of these columns.
     pub(crate) fn with_increment_hint(mut self, columns: &[String]) -> Self {
         if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
             && failure.answered
@@ -769,7 +769,7 @@ impl Error {
         self
     }
 
-    /// Adds what a table that is not as it must be means for what the call wrote before.
+    /// Adds to an error about a wrong table what it means for the earlier writes of the call.
     pub(crate) fn after_writes(self, hint: &str) -> Self {
         match self.repr() {
             Repr::Mismatch { table, message } => {

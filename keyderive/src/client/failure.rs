@@ -73,7 +73,7 @@ impl Failure {
         Self { answered: false, stalled: true, ..Self::from(status) }
     }
 
-    /// So many requests wait for a connection that this one was not sent.
+    /// The request was not sent, since too many wait for a connection already.
     pub(super) fn overloaded(Overload { waiting, is_open, cause }: &Overload, allowed: usize) -> Self {
         let bound = format!("{waiting} requests wait for one, where `max_waiting` allows {allowed}");
         let status = match (is_open, cause) {
@@ -81,7 +81,7 @@ impl Failure {
                 "{waiting} requests wait for a connection, and at most {allowed} may (`max_waiting`); send fewer at a time, or \
                  allow more connections (`ClientBuilder::connections`)"
             )),
-            // Nothing is too much for a server that nothing reaches.
+            // A server that cannot be reached is unavailable, not overloaded.
             (false, Some(cause)) => {
                 Status::unavailable(format!("no connection is open, and {bound}; {}", cause.with_cause()))
             }
@@ -256,7 +256,7 @@ fn message(status: &Status) -> String {
     }
 }
 
-/// A text that may be a server's, without its end if it is so long that errors and logs should not have all of it.
+/// A text, perhaps a server's, cut if it is too long for errors and logs.
 pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     const MAX_BYTES: usize = 4 * 1024;
     /// Room for the mark, so that a text that has one is not shortened again.
@@ -317,7 +317,7 @@ fn is_plan_expired(details: &[u8]) -> bool {
     violations.iter().any(|violation| violation.r#type == "PREPARED_QUERY_EXPIRED")
 }
 
-/// The message among a status's details whose type ends so.
+/// The message in a status's details whose type ends with `of`.
 fn detail<M: prost::Message + Default>(details: &[u8], of: &str) -> Option<M> {
     if details.is_empty() {
         return None;

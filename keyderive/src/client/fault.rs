@@ -63,7 +63,7 @@ pub(super) struct Overload {
 /// An answer has more than the client holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TooLarge {
-    /// A message announces so many bytes.
+    /// A message announces this many bytes.
     Message(usize),
     /// A row takes more memory than this.
     Row(usize),

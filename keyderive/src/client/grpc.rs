@@ -1,6 +1,6 @@
 //! gRPC over HTTP/2: a request is one message, an answer any number of messages and a status.
 //!
-//! The rules are those of gRPC's "gRPC over HTTP2".
+//! It follows "gRPC over HTTP2".
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -65,7 +65,7 @@ impl Request {
         Self::with_tail(message, Bytes::new())
     }
 
-    /// The fields of `head`, then those of `tail`: concatenated messages are one message.
+    /// The fields of `head`, then of `tail`: concatenated messages are one message.
     pub(super) fn with_tail(head: &impl Message, tail: Bytes) -> Self {
         let len = head.encoded_len();
         let is_copied = tail.len() <= MAX_COPIED;
@@ -128,12 +128,12 @@ impl http_body::Body for Request {
     }
 }
 
-/// The answer to a request, whose head has come.
+/// The answer to a request, after its head was received.
 pub(super) struct Answer {
     headers: HeaderMap,
     /// None once the status has come.
     body: Option<AnswerBody>,
-    /// What has come and is not taken yet: whole messages, and the beginning of the next.
+    /// Received and not taken yet: whole messages, and the beginning of the next.
     received: Bytes,
     /// The beginning of a message that spans several frames.
     begun: BytesMut,
@@ -156,7 +156,7 @@ impl Answer {
         let (head, body) = http.into_parts();
         match Status::from_header_map(&head.headers) {
             Some(status) if status.code() != Code::Ok => Err(status),
-            // If more follows, the status is that of the trailers.
+            // If more follows, the status is in the trailers.
             Some(_) if body.is_end_stream() => Ok(Self::with_body(head.headers, None)),
             _ if head.status != StatusCode::OK => Err(of_http(head.status)),
             _ => Ok(Self::with_body(head.headers, Some(body))),
@@ -167,7 +167,7 @@ impl Answer {
         Self { headers, body, received: Bytes::new(), begun: BytesMut::new() }
     }
 
-    /// The headers of its head, and once it has ended those of its trailers.
+    /// The headers of its head; once it has ended, also of its trailers.
     pub(super) fn headers(&self) -> &HeaderMap {
         &self.headers
     }
@@ -238,7 +238,7 @@ impl Answer {
         }
     }
 
-    /// Takes a message that has come whole.
+    /// Takes the next message, if it was received in full.
     fn take_message(&mut self) -> Result<Option<Bytes>, Status> {
         match message_len(&self.received)? {
             Some(len) if len <= self.received.len() - PREFIX => {
@@ -249,7 +249,7 @@ impl Answer {
         }
     }
 
-    /// Takes the next part of the messages, once those that have come whole are taken.
+    /// Adds received bytes. All whole messages must have been taken before.
     fn receive(&mut self, data: Bytes) -> Result<(), Status> {
         /// A longer message is given room as it comes, since a server may not send what it announces.
         const MAX_RESERVED: usize = 4 << 20;
@@ -315,8 +315,8 @@ impl http_body::Body for AnswerBody {
     }
 }
 
-/// An answer broke off after its head. Whatever the server says by it, it has taken the request, so the error of h2 is not the
-/// source: that would count as a refusal where it names one.
+/// An answer broke off after its head. The server has taken the request, whatever it says then, so h2's error is not the
+/// source: it could count as a refusal.
 #[derive(Debug)]
 struct Broken(h2::Error);
 
@@ -332,7 +332,7 @@ fn violation(how: impl Into<String>) -> Status {
     ProtocolViolation::status(how.into())
 }
 
-/// The length of the message whose prefix these bytes begin with; none if they have no whole prefix.
+/// The length of the message that these bytes begin with, from its prefix; none if the prefix is not whole.
 fn message_len(bytes: &[u8]) -> Result<Option<usize>, Status> {
     let Some(&[compression, a, b, c, d]) = bytes.first_chunk() else { return Ok(None) };
     if compression != 0 {

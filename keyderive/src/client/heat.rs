@@ -70,7 +70,7 @@ impl Heat {
         }
     }
 
-    /// An operation about one row, to which so many bytes are written.
+    /// An operation about one row that writes `bytes` bytes.
     #[inline]
     pub(super) fn asked(&self, key: &Bytes, bytes: usize) -> Option<Box<SampledRow>> {
         let weight = self.0.as_ref().and_then(|recorder| recorder.draw());

@@ -4,9 +4,9 @@
 //!
 //! Each operation is a span `bigtable` of the `tracing` crate, at the level info; a scan over several buckets has one for
 //! each request. Its target is `keyderive::operation`, for filters such as `warn,keyderive::operation=info`. The client enters it while it polls
-//! the operation's future, so that its busy time is that of the client, and what your own
-//! [`Credentials`] log belongs to it. Events have the module that logs them as target, which begins with `keyderive`; the modules may change
-//! in any release. Row keys and values are never logged at info or above.
+//! the operation's future, so that its busy time is the client's, and the logs of your own [`Credentials`] belong to it.
+//! Events have the module that logs them as target, which begins with `keyderive`; the modules may change in any release.
+//! Row keys and values are never logged at info or above.
 //!
 //! | field | |
 //! |---|---|
@@ -37,7 +37,7 @@
 //! | metric | kind | labels | |
 //! |---|---|---|---|
 //! | `keyderive.operation.seconds` | histogram | `operation`, `table`, `code` | how long operations took, with all attempts and backoff |
-//! | `keyderive.attempt.seconds` | histogram | `operation`, `table`, `code` | how long attempts took; its count is that of the attempts |
+//! | `keyderive.attempt.seconds` | histogram | `operation`, `table`, `code` | how long attempts took; its count is the number of attempts |
 //! | `keyderive.rows` | counter | `operation`, `table` | rows received or sent |
 //! | `keyderive.bytes` | counter | `operation`, `table` | bytes of the messages that rows were received or sent in |
 //! | `keyderive.rows.seen`, `keyderive.cells.seen`, `keyderive.cells.returned` | counter | `table` | rows and cells that the server has read, and cells that it returned, for reads with [`ReadStats`] |
@@ -230,7 +230,7 @@ struct Inner {
     statements: Statements,
     retry_budget: RetryBudget,
     hedge_budget: HedgeBudget,
-    /// Of the latency of point reads, for hedging.
+    /// The 95th percentile of the latency of point reads, for hedging.
     p95: P95,
     _upkeep: Vec<UpkeepTask>,
 }
@@ -492,15 +492,16 @@ impl Client {
     /// # fn main() {}
     /// ```
     ///
-    /// A snapshot is data: [merge](crate::heat::Snapshot::merge) those of all processes, and [draw them](crate::guide::heat#of-a-running-service).
-    /// It copies what was recorded, table by table: some milliseconds for a busy one, for which operations wait that are recorded meanwhile.
+    /// A snapshot is data: [merge](crate::heat::Snapshot::merge) the snapshots of all processes, and [draw
+    /// them](crate::guide::heat#of-a-running-service). It copies what was recorded, table by table: some milliseconds for a
+    /// busy table, during which recorded operations wait.
     #[cfg(feature = "heat")]
     #[must_use]
     pub fn heat(&self) -> Option<crate::heat::Snapshot> {
         self.inner.heat.snapshot()
     }
 
-    /// Says where the buckets of a table begin, for what is recorded of it.
+    /// Tells the recorder where the buckets of a table begin.
     pub(crate) fn heat_boundaries(&self, table: &str, starts: impl FnOnce() -> Vec<Vec<u8>>) {
         self.inner.heat.boundaries(table, starts);
     }
@@ -514,7 +515,8 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// Of an embedded Bigtable and an emulator it is `projects/keyderive/instances/local`, unless the builder names another one.
+    /// For an embedded Bigtable and an emulator it is `projects/keyderive/instances/local`, unless the builder names another
+    /// one.
     #[must_use]
     pub fn instance_name(&self) -> &str {
         &self.inner.instance

@@ -73,7 +73,7 @@ impl Watch {
 
     /// The future, polled within the span: what it logs, and what the program's own credentials log, belongs to the operation.
     ///
-    /// It stays where the caller has it: a future that is passed by value is twice in the one that awaits it.
+    /// The caller keeps the future: passed by value, it would take its size twice in the caller's future.
     pub(super) async fn entered<F: Future>(&self, mut future: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| self.span.in_scope(|| future.as_mut().poll(cx))).await
     }

@@ -128,7 +128,7 @@ pub(super) struct SampledRow {
 pub(crate) enum Idempotency {
     /// It is idempotent.
     Idempotent,
-    /// It adds to an aggregate, and carries a token by which a server knows a repetition.
+    /// It adds to an aggregate, and carries a token by which a server recognizes a retry.
     ByToken,
     /// It is not idempotent: it is retried only if it was not sent, or the server rejected it.
     NotIdempotent,
@@ -154,7 +154,7 @@ impl Operation {
         self.rpc.name()
     }
 
-    /// Its name in traces and metrics: that of the RPC, or `ReadRow` for a read of one row.
+    /// Its name in traces and metrics: the RPC's, or `ReadRow` for a read of one row.
     pub(super) fn name(&self) -> &'static str {
         if self.is_point_read { "ReadRow" } else { self.rpc() }
     }
@@ -256,7 +256,7 @@ impl Operation {
         Self { scan, ..self }
     }
 
-    /// As an operation about a row, to which it writes so many bytes.
+    /// This operation with the sampled row that it is about.
     pub(super) fn asking(self, asked: Option<Box<SampledRow>>) -> Self {
         Self { asked, ..self }
     }
@@ -294,7 +294,7 @@ impl Operation {
         matches!(self.rpc, Rpc::MutateRow | Rpc::CheckAndMutateRow | Rpc::ReadModifyWriteRow)
     }
 
-    /// The headers of an attempt, whose number counts from 0.
+    /// The headers of an attempt; `attempt` counts from 0.
     pub(super) fn headers(&self, attempt: u32) -> HeaderMap {
         let mut headers = self.route.0.headers.clone();
         if self.is_admin() {
@@ -305,8 +305,8 @@ impl Operation {
         }
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut micros = HeaderValue::from(u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX));
-        // HTTP/2 remembers a header for the next request, unless it is sensitive. A time never comes again, and would only
-        // displace those that do.
+        // HTTP/2 remembers a header for the next request, unless it is sensitive. A time never repeats, and would only
+        // displace headers that do.
         micros.set_sensitive(true);
         headers.insert(ATTEMPT_TIME, micros);
         headers

@@ -35,7 +35,7 @@ use crate::query::{FromQueryRow, QueryColumn, QueryColumns, QueryRow, SqlType, S
 /// How many statements a client keeps prepared.
 const MAX_STATEMENTS: usize = 1_000;
 
-/// A plan is renewed so long before it expires, or a tenth of its time if that is less.
+/// A plan is renewed this long before it expires, or a tenth of its time if that is less.
 const RENEWED_BEFORE: Duration = Duration::from_secs(60);
 
 /// How long a plan is used at least. A server whose clock is late sends plans that have already expired by our clock; without
@@ -76,7 +76,7 @@ struct Parameter {
 ///
 /// It retries transient failures, and resumes after the rows that it received, so no row comes twice. It ends with the first
 /// error that retries cannot mend. If the server renews the plan of the query between its rows, it ends with an error that
-/// [`is_retryable`](Error::is_retryable): the others would be of another plan.
+/// [`is_retryable`](Error::is_retryable): the other rows would belong to another plan.
 ///
 /// It keeps at most 256 MiB of rows, as the server has sent them, and decodes each row when it delivers it;
 /// [the guide](crate::guide::sql#what-the-client-promises) has the limits.
@@ -137,7 +137,7 @@ impl Query {
     ///
     /// [`query`](crate::query) lists the types of parameters. `None::<i64>` is NULL. The query fails before anything is sent, with
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument), for a date that the calendar does not have and a timestamp with more
-    /// nanoseconds than a second has, as those of `chrono` in a leap second.
+    /// nanoseconds than a second has, such as `chrono`'s in a leap second.
     pub fn bind(self, name: impl Into<String>, value: impl ToSql) -> Self {
         fn type_of<T: ToSql>(_: &T) -> SqlType {
             T::sql_type()

@@ -299,9 +299,9 @@ impl RawTable {
     ///
     /// # Errors
     /// When a deletion has [finer bounds](Mutation::delete_versions) and the table cannot be read, every row fails, and nothing is sent.
-    /// Otherwise each outcome is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
-    /// server rejects it; if the answer leaves the row out, or has two different statuses for it; or if the request fails. The errors name
-    /// the rows.
+    /// Otherwise each outcome is of one row. It is an error if the row's write is above a limit of Bigtable, and then not
+    /// sent; if the server rejects it; if the answer leaves the row out, or has two different statuses for it; or if the
+    /// request fails. The errors name the rows.
     ///
     /// # Cancel safety
     /// If the future is dropped, some of the rows are changed, each whole or not at all, perhaps later.

@@ -1,6 +1,6 @@
 //! The registry: what keyderive knows about the tables of an instance, in a table of its own. `FORMAT.md` has its rows.
 //!
-//! All of it but the state of a re-keying is information: calls go on where it cannot be read or written.
+//! Except for the state of a re-keying it is only information: calls continue if it cannot be read or written.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -30,22 +30,22 @@ const JSON: &str = "json";
 const ID: &str = "id";
 /// A fixed time, so that a layout or an id that is written again is the same cell.
 const FIXED_TIMESTAMP: i64 = 0;
-/// After this time a handle that makes its first write has the record read again: other programs declare row types meanwhile.
+/// If the record is older than this, a handle's first write reads it again: other programs declare row types meanwhile.
 const MAX_AGE: Duration = Duration::from_secs(60);
-/// Has the server set the time.
+/// Makes the server set the time.
 const SERVER_TIMESTAMP: i64 = -1;
 /// The registry stores whole milliseconds.
 const STEP_MICROS: i64 = 1000;
-/// How often a record is read again that others change meanwhile.
+/// How often a record is read again while others change it.
 const MAX_ATTEMPTS: usize = 8;
 
 /// Which layouts a row of the registry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LayoutKind {
     Key,
-    /// Of programs that write whole rows.
+    /// The row type of programs that write whole rows.
     Row,
-    /// Of programs that write columns of rows.
+    /// The row type of programs that write columns of rows.
     Columns,
     /// A row type that was retired.
     Retired,
@@ -156,7 +156,8 @@ impl TableRecord {
         self.layouts.iter().filter(move |layout| layout.kind != LayoutKind::Key && layout.tag == tag)
     }
 
-    /// When the registry first had a row type, whatever programs write of its rows; none if it does not have it.
+    /// When the registry first had a row type, whether programs write its whole rows or columns; none if it does not
+    /// have it.
     pub(crate) fn first_time(&self, of: &DeclaredLayout) -> Option<i64> {
         let same = self.row_types(&of.tag).filter(|layout| layout.fingerprint == of.fingerprint);
         same.filter_map(|layout| layout.first_at).min()
@@ -175,13 +176,13 @@ impl TableRecord {
         self.layouts.iter().any(|known| known.is_same(layout) && is_early(known))
     }
 
-    /// The first time that is later than those of all row types.
+    /// The first time that is later than the times of all row types.
     fn next_time(&self) -> Option<i64> {
         let row_types = self.layouts.iter().filter(|layout| layout.kind != LayoutKind::Key);
         row_types.filter_map(|layout| layout.first_at).max()?.checked_add(STEP_MICROS)
     }
 
-    /// Passes cells of its row if that has a row type of these tags more than this record, or another id.
+    /// Passes cells of its row if the row has a row type of these tags that this record lacks, or another id.
     fn changed(&self, tags: &[&str]) -> RowFilter {
         let kinds = [LayoutKind::Row, LayoutKind::Columns];
         let mut filters = Vec::new();
@@ -204,7 +205,7 @@ impl TableRecord {
 /// A range of names or of values.
 type ByteRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
-/// The ranges from the first to the last bound that names in order leave out.
+/// The ranges between sorted names, from the first bound to the last.
 fn gaps<'a, T: AsRef<[u8]> + 'a>(
     first: Bound<&'a [u8]>,
     names: impl IntoIterator<Item = &'a T>,
@@ -330,7 +331,7 @@ impl Client {
         self.registry_unread(table, CHECK_TIMEOUT, None).with_registry_hint(table)
     }
 
-    /// A write has waited for so long for what the registry has about its table.
+    /// A write has waited `elapsed` for the registry's record of its table.
     fn registry_unread(&self, table: &str, elapsed: Duration, ended: Option<RetryLimit>) -> Error {
         let operation = self.data_operation(Rpc::ReadRows, &self.registry()).of_one_row();
         let what = format!("the row types of the table `{table}` were not read and recorded");
@@ -339,7 +340,7 @@ impl Client {
         Error::rpc(&operation, Failure::timed_out(&what, elapsed).before_sending(), tries)
     }
 
-    /// Says once that the registry cannot be used. That there is none is no fault.
+    /// Says once that the registry cannot be used. A missing registry is no fault.
     fn registry_failed(&self, error: &Error) {
         if error.is_not_found() {
             tracing::debug!("there is no registry: the table `{REGISTRY}`");
@@ -377,9 +378,9 @@ impl Client {
         }
     }
 
-    /// Registers the layouts that the record of a table lacks, with their JSON, if the record still is as it was read: whoever registers a
-    /// row type has compared it with all others. A record of another table that had its name is replaced: if this one is new, a record
-    /// without an id too. Returns false if another program has changed the record since.
+    /// Registers the layouts that the record of a table lacks, with their JSON, if the record still is as it was read: so a
+    /// program that registers a row type has compared it with all others. The record of an earlier table with the same name
+    /// is replaced; if `is_new`, a record without an id too. Returns false if another program has changed the record since.
     ///
     /// A layout keeps the time at which the registry first had it.
     pub(crate) async fn register(
@@ -522,8 +523,8 @@ impl Client {
         })
     }
 
-    /// Removes the record of a table that was deleted, as far as it can be done, unless it is that of another one, which was created under
-    /// the name meanwhile. The state of its re-keying stays, since programs look for it there.
+    /// Removes the record of a table that was deleted, as far as it can be done, unless another table was created under the
+    /// name meanwhile and has this record. The state of its re-keying stays, since programs look for it there.
     pub(crate) async fn forget_table(&self, table: &str, record: &TableRecord) {
         let client = self.for_check();
         let (registry, key) = (client.registry(), table_key(table));

@@ -185,7 +185,7 @@ impl Attempts {
         Ok(attempts)
     }
 
-    /// Ends the attempts while servers remember the tokens of the first, which was made so long ago.
+    /// Ends the attempts while servers still remember the tokens of the first, which was made `age` ago.
     pub(super) fn end_before_tokens(&mut self, age: Duration) {
         let left = token::RETRIED_FOR.saturating_sub(age);
         self.settings.total_timeout = self.settings.total_timeout.min(left);
@@ -270,7 +270,7 @@ impl Attempts {
         Ok(headers)
     }
 
-    /// Where an attempt goes, for what is recorded of it.
+    /// Where an attempt goes, for the recording.
     pub(super) fn sending<'a>(&'a self, attempt: &'a Attempt) -> Sending<'a> {
         Sending {
             table: self.operation.table(),
@@ -430,7 +430,7 @@ impl Attempts {
         self.last = None;
     }
 
-    /// Records that the server has answered an attempt, with whatever status.
+    /// Records that the server has answered an attempt, with any status.
     pub(super) fn answered(&self, attempt: &Attempt) {
         self.pool.answered(&attempt.connection);
     }
@@ -702,7 +702,7 @@ impl Attempt {
                 return Poll::Ready(Some(answer.map_err(|status| self.failure(status))));
             }
             match is_set {
-                // An answer whose messages are always there uses up tokio's budget, and then no timer fires.
+                // An answer whose messages are always ready uses up tokio's budget; then no timer fires.
                 true if Instant::now() >= end => return Poll::Ready(None),
                 false if self.may_move => timer.as_mut().reset(next(Instant::now())),
                 _ => {}
@@ -741,7 +741,7 @@ impl Attempt {
         }
     }
 
-    /// Whether its time, or that of its operation, is over.
+    /// Whether its deadline, or its operation's, has passed.
     pub(super) fn is_past_deadline(&self) -> bool {
         Instant::now() >= self.deadline
     }

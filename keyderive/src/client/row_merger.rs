@@ -30,7 +30,7 @@ const MINUTE: i64 = 60_000_000;
 /// Which rule an answer breaks.
 type ProtocolViolation = String;
 
-/// Bytes from the server, of which an error shows only the first ones.
+/// Bytes from the server; an error shows only the first ones.
 struct Shown<'a>(&'a [u8]);
 
 impl fmt::Display for Shown<'_> {
@@ -75,7 +75,7 @@ pub(super) struct RowMerger {
     last_key: Vec<u8>,
     /// Whether no row was open when the current message arrived.
     starts_between_rows: bool,
-    /// What `last_key` was when the message arrived, if it is the key of a row of the message now.
+    /// `last_key` as it was when the message arrived, if a row of the message has changed it.
     key_before: Option<Vec<u8>>,
     /// The current message, and the position in it.
     message: Bytes,
@@ -434,8 +434,8 @@ impl RowMerger {
         Ok(())
     }
 
-    /// Whether a further cell of a row that borrows from the current message is within the limit. A message may have 16 times as many
-    /// bytes of cells as it has itself.
+    /// Whether a further cell of a row that borrows from the current message is within the limit. Such cells may take 16
+    /// times the message's own bytes.
     #[inline(always)]
     fn has_room_for_cell(&self) -> bool {
         self.row.cells.len() < self.limit / size_of::<CellSpans>()

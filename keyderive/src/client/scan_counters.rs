@@ -12,10 +12,10 @@ use super::{Client, Route, ScanWarning};
 /// How long no second warning is logged about the scans of one name, or of one table without a name.
 const WARN_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How many names of scans are remembered; in a minute, those beyond are not warned of.
+/// How many names of scans are remembered; within a minute, further names get no warning.
 const MAX_NAMES: usize = 256;
 
-/// What the requests of a scan count together. The last one to be dropped, of the scan and its requests, logs the warning.
+/// The counters that a scan shares with its requests. The last of them to be dropped logs the warning.
 #[derive(Debug)]
 pub(crate) struct ScanCounters {
     table: Arc<str>,

@@ -52,7 +52,7 @@ use std::time::Duration;
 /// All operations have the same backoff: 25 ms after the first failure, twice as long after each further one, at most 10 s,
 /// times a random factor from a half to one, so that clients that failed together do not retry together.
 ///
-/// The default timeouts are those of Google's Java client.
+/// The default timeouts are from Google's Java client.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -120,9 +120,9 @@ pub struct Settings {
     /// When a read of one row that has no answer yet is sent a second time, over another connection. The first answer
     /// counts, and the other request is cancelled. Off by default.
     ///
-    /// Over time, at most 5 in 100 reads are sent a second time, of which at most 10 can be saved up and then sent together, counted for
-    /// the client with its clones and tables. None is while the retry budget allows no retry, or while every other connection is full or
-    /// not open. Writes never are.
+    /// Over time, at most 5 in 100 reads are sent a second time; unused ones can be saved up, to a burst of at most 10. The
+    /// client, its clones and its tables share this budget. No read is sent twice while the retry budget allows no retry, or
+    /// while every other connection is full or not open. Writes never are.
     ///
     /// It needs two connections: with an embedded Bigtable in this process, or a pool of one, it does nothing, and a warning
     /// says so once. At an emulator, which a client reaches over one connection until the load needs more, set
@@ -154,10 +154,10 @@ pub struct Settings {
 /// comes when the scan ends or is dropped, at most once a minute for each name, and for the scans of a table without one; the client
 /// remembers 256 of them at a time, and does not warn of others meanwhile.
 ///
-/// The rows that a scan has read are those that the server has sent and the scan has come to, and one for each report of the server
-/// that it has come so far without a row to send. So the client does not know of most rows that a filter drops at the server:
-/// with [`with_stats`](crate::Scan::with_stats) it counts those that the server says it has read, for requests that were answered to their
-/// end.
+/// A scan counts as read each row that the server sent and the scan reached, and one for each of the server's reports of
+/// progress without a row. So the client misses most rows that a filter drops at the server. With
+/// [`with_stats`](crate::Scan::with_stats) it counts the rows that the server says it has read, for requests that were
+/// answered to their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScanWarning {

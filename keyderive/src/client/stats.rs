@@ -40,8 +40,8 @@ use keyderive_proto::data::{FullReadStatsView, RequestStats};
 ///
 /// Reads by key ([`get`](crate::Table::get), [`get_many`](crate::Table::get_many), [`read_row`](crate::client::RawTable::read_row)),
 /// [`Table::count`](crate::Table::count) and [queries](crate::client::Query) take none; an export takes one by
-/// [`Export::with`](crate::Export::with). The [metrics](crate::client#traces-and-metrics) have the same figures, but for the rows that
-/// were returned: `keyderive.rows` counts those of all reads.
+/// [`Export::with`](crate::Export::with). The [metrics](crate::client#traces-and-metrics) have the same figures, except for
+/// returned rows: `keyderive.rows` counts the rows of all reads.
 ///
 /// Source: `RequestStats` in Bigtable's `ReadRowsResponse`.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +111,7 @@ impl ReadStats {
     }
 
     /// The server's time for the requests, added up: from the arrival of each at its front end to the end of the response. Time
-    /// in which this process did not take rows counts too, and requests side by side count each.
+    /// in which this process did not take rows counts too, and concurrent requests each count in full.
     #[must_use]
     pub fn server_latency(&self) -> Duration {
         self.totals().cost.server_latency

@@ -1,4 +1,4 @@
-//! How many streams scans keep open on one connection, and how much memory those take that keep none open.
+//! How many streams scans keep open on one connection, and how much memory scans take that keep none open.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -87,14 +87,14 @@ impl StreamBudget {
     }
 }
 
-/// How many bytes the pages of all scans of a client hold together, beside the least share of each and one row.
+/// How many bytes the pages of all scans of a client hold together, not counting each one's least share and one row.
 const PAGED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The least share of a page, and of all pages of a scan together. A merge needs a row of every bucket, so no page waits for memory.
 const LEAST_PAGE_BYTES: usize = 16 * 1024;
 const LEAST_SCAN_BYTES: usize = 1024 * 1024;
 
-/// How much of what is free one page takes at most, so that others find some.
+/// One page takes at most 1 / `LARGEST_PART` of the free bytes, so that others find some.
 const LARGEST_PART: usize = 4;
 
 /// The memory of the pages of a client's scans.
@@ -111,7 +111,7 @@ pub(crate) struct PageShare {
 }
 
 impl PageBudget {
-    /// Memory for a page of a scan that reads so many buckets side by side.
+    /// Memory for a page of a scan that reads `buckets` buckets concurrently.
     pub(crate) fn take(&self, buckets: usize) -> PageShare {
         let buckets = buckets.max(1);
         let (most, least) = (PAGED_BYTES / buckets, LEAST_PAGE_BYTES.min(LEAST_SCAN_BYTES / buckets));

@@ -21,7 +21,7 @@ const MAX_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 /// A rate limiter. The server sends a factor to change the rate by, and a period to keep the new rate for. The limiter is off
 /// until the server sends these, and again once it stops sending them.
 ///
-/// The numbers are those of Google's Java client.
+/// The numbers are from Google's Java client.
 #[derive(Debug)]
 pub(super) struct Throttle(Mutex<State>);
 

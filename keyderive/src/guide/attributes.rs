@@ -284,7 +284,7 @@
 //! | `"micros"`, the default | 16 |
 //! | `"nanos"` | 19 |
 //!
-//! Encoding rounds a finer time, such as that of most clocks, down to its unit, and the key decodes to the rounded
+//! Encoding rounds a finer time, such as most clocks show, down to its unit, and the key decodes to the rounded
 //! time. With `ts(unit = "millis", exact)` it rejects a finer time. Range bounds are not rounded: stored times are
 //! compared with them as given.
 //!
@@ -464,7 +464,7 @@
 //!
 //! The derive gives a key type the methods of the trait [`RowKey`](trait@crate::RowKey), so that callers need not import it. If the type
 //! has a method or constant of one of these names, such as an `encode` of its own, the compiler reports duplicate definitions.
-//! `#[row_key(trait_methods)]` leaves the derive's methods out; those of the trait remain:
+//! `#[row_key(trait_methods)]` leaves the derive's methods out; the trait's remain:
 //!
 //! ```
 //! use keyderive::RowKey;

@@ -98,7 +98,7 @@
 //!    has taken effect: `get` fails with [`is_permission_denied`](crate::Error::is_permission_denied).
 //! 3. `cbt ls events` shows the stamp family `keyderive.…`; `verify` passes and finds the row key schema.
 //! 4. Run `EventKey::sql()` in Bigtable Studio over some rows, and compare it with the decoded keys. If `FARM_FINGERPRINT` is
-//!    unknown there, leave out the first expression, that of the salt.
+//!    unknown there, leave out the first expression, the salt's.
 //! 5. Use an app profile with multi-cluster routing: conditional writes fail, and the text names single-row transactions.
 //! 6. Let a program run for over an hour: the client refreshes connections at 45 to 50 min, and the token before it expires, without an
 //!    error.

@@ -20,8 +20,8 @@
 //! - **Colours are absolute**: the share of a node's capacity, or with [`of_table`](crate::heat::Picture::of_table), as below, of the
 //!   table's busiest moment. A cell shows its busiest *slot*, the grid's unit of time, not a mean. The line below each heatmap says how many
 //!   writes a second 100 % are, and how many the busiest range has.
-//! - **Ranges are those of the end.** Until a range is split, its parts are drawn as one tall cell with their common load. So a table that
-//!   is new can look as if it began with a burst; the line below the heatmap says until when.
+//! - **The picture has the final ranges.** Until a range is split, its parts are drawn as one tall cell with their common
+//!   load. So a table that is new can look as if it began with a burst; the line below the heatmap says until when.
 //!
 //! The simulations below count by the minute in at most 64 ranges, so that a heatmap fits on this page. `docs/heat` in the repository has
 //! each pair as SVG, in colours. To draw one:
@@ -416,8 +416,9 @@
 //!   *bytes*.
 //! - **It is a sample.** Counts are estimates, whose error [`Recording`](crate::heat::Recording) states;
 //!   [`recorded`](crate::heat::HeatSummary::recorded) says how large the sample is.
-//! - **Processes** are merged at the boundaries that all of them have: those of salt buckets, and short key prefixes that each has chosen.
-//!   Ranges between these are combined, so a merged heatmap is coarser than that of one process, but never calmer.
+//! - **Processes** are merged at the boundaries that all of them have: the starts of salt buckets, and short key prefixes
+//!   that each has chosen. Ranges between these are combined, so a merged heatmap is coarser than one process's, but never
+//!   calmer.
 //! - **Only recording clients** are in the heatmap: not what other programs do, nor what the service does on its own.
 //! - **An alert**: the metric `keyderive.heat.busiest_share` is the share of the busiest range of the last window, by table. Since a range
 //!   is split until it is calm or cannot be split, a share of 0.3 means that a single row, or the end at which the table grows, takes 30 %

@@ -42,7 +42,7 @@
 //! | another format, order or width of a field, such as another `#[pad(n)]`, `desc`, or `u64` for `u32` without `#[pad(n)]` | every row has another key, and no stored row is found |
 //! | another delimiter, tag or layout | every row has another key, and no stored row is found |
 //! | a salt is added or removed, or is over other fields, by another hash or at another place | every row has another key, and no stored row is found |
-//! | another range of the salt, with as many digits | 1 of 2 rows have another key, and are not found |
+//! | another range of the salt, with the same number of digits | 1 of 2 rows have another key, and are not found |
 //! | another range of the salt, with more or fewer digits | every row has another key, and no stored row is found |
 //! | a salt from a date on | keys before the bound stay; rows from it on that are stored already have another key, and are not found |
 //! | another name of a field | the keys are the same, but a stamped table refuses the program |
@@ -99,10 +99,10 @@
 //! Without the file, [`Client::registered_layouts`](crate::Client::registered_layouts) reads a table's layouts from the registry.
 //!
 //! [`KeyLayout`](crate::dynamic::KeyLayout) is the layout of keys, [`DynTable`](crate::DynTable) the table, and
-//! [`DynRow`](crate::dynamic::DynRow) a row. [`KeyMapping`](crate::dynamic::KeyMapping) maps keys to those of another table by field names,
-//! for [`DynTable::copy_to`](crate::DynTable::copy_to), [`DynTable::diff`](crate::DynTable::diff) and
-//! [`Client::dynamic_migration`](crate::Client::dynamic_migration). Every rule of the derive applies to a layout, and an error names each
-//! fault's place in the file. Calls on a table that is stamped with another layout fail.
+//! [`DynRow`](crate::dynamic::DynRow) a row. [`KeyMapping`](crate::dynamic::KeyMapping) maps keys to keys of another table
+//! by field names, for [`DynTable::copy_to`](crate::DynTable::copy_to), [`DynTable::diff`](crate::DynTable::diff) and
+//! [`Client::dynamic_migration`](crate::Client::dynamic_migration). Every rule of the derive applies to a layout, and an
+//! error names each fault's place in the file. Calls on a table that is stamped with another layout fail.
 //!
 //! A `DynTable` reads, rejects and writes exactly what the types would, with these exceptions:
 //!
@@ -121,5 +121,5 @@
 //!
 //! # What a file does not say
 //!
-//! The formats of `with` modules and of handwritten [`KeyField`](crate::key::KeyField)s, of which it has only the name,
-//! and the contents of JSON and messages.
+//! The formats of `with` modules and of handwritten [`KeyField`](crate::key::KeyField)s, for which it has only the
+//! name, and the contents of JSON and messages.

@@ -20,8 +20,8 @@
 //! - **Concurrent calls** on the same row are applied one after the other, each as a whole.
 //! - **Dropped or killed**: if the future of a call is dropped, or its process is killed, each row is changed whole or not at all. A
 //!   request in flight can still be applied later.
-//! - **The client's clock** has no effect, since Bigtable gives cells its own time. The client's clock is that of its machine, or that of
-//!   an embedded Bigtable in the process, which a test can move. [`Client::now`](crate::Client::now) shows it.
+//! - **The client's clock** has no effect, since Bigtable gives cells its own time. The client's clock is its machine's, or
+//!   an embedded Bigtable's in the process, which a test can move. [`Client::now`](crate::Client::now) shows it.
 //! - **A table that is replaced meanwhile**, by a re-keying or under its name: a call that takes longer than 10 s [fails](super::tables#layout),
 //!   and says how many of its rows may be in a table that is not read.
 //! - **An older program**, whose row type has fewer columns than the stored rows, writes its own columns whole, and leaves the others
@@ -35,10 +35,10 @@
 //! |---|---|---|
 //! | [`put`](crate::Table::put) | The last one applied wins, whole: no reader sees columns of two. Retried | A retry can return an older value, whole, over a newer one: [where that matters](#what-no-client-can-guarantee), use `put_if` |
 //! | [`insert`](crate::Table::insert) | Each one is applied whole. Retried | Concurrent inserts of one row mix their columns: insert a key once, or use `put`. A retry leaves one more version of the same value |
-//! | [`merge`](crate::Table::merge), [`update`](crate::Table::update) | In each column, the last one applied wins. Retried | A retry can return an older value of the columns that it changes, as that of `put` |
+//! | [`merge`](crate::Table::merge), [`update`](crate::Table::update) | In each column, the last one applied wins. Retried | A retry can return an older value of the columns that it changes, as for `put` |
 //! | [`put_if`](crate::Table::put_if) | At most one of several concurrent calls returns true, if the row that it puts changes what the condition compares. The condition also guards a request that is applied late | Not retried: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing. A wrong clock affects a compared `version`, and conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides) |
 //! | [`Update::only_if`](crate::Update::only_if) | At most one of several concurrent calls returns true, if the update changes what the condition compares. The condition also guards a request that is applied late | As `put_if` |
-//! | [`put_if_absent`](crate::Table::put_if_absent) | At most one of several concurrent calls returns true. A row with any cell that no `ttl` hides stays, also if the row type lacks its column, and if the request is applied late | Not retried: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing. A wrong clock affects row types with `ttl`, of which rows [expire early or late](#rows-that-a-ttl-hides) |
+//! | [`put_if_absent`](crate::Table::put_if_absent) | At most one of several concurrent calls returns true. A row with any cell that no `ttl` hides stays, also if the row type lacks its column, and if the request is applied late | Not retried: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing. A wrong clock affects row types with `ttl`, whose rows [expire early or late](#rows-that-a-ttl-hides) |
 //! | [`delete_if`](crate::Table::delete_if) | At most one of several concurrent calls returns true. It deletes all columns, with cells of any time. The condition also guards a request that is applied late | Not retried: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing. A wrong clock affects conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides). Columns of newer programs are deleted too |
 //! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | All concurrent calls count. A call that is dropped or killed counts once or not at all | Not retried: a second call may count twice |
 //! | [`Update::add`](crate::Update::add), [`Update::add_at`](crate::Update::add_at), to a [`Sum`](crate::row::Sum) | All concurrent additions count. Retried with a token, by which the server counts it once. One that is dropped or killed counts once or not at all. `put` leaves the sum as it is | Where the server ignores tokens, not retried: a second call may count twice. With a clock that is slow by 15 minutes or more, a server that honours tokens rejects every addition; with one that is slow by less, it rejects retries that much earlier |
@@ -92,7 +92,7 @@
 //!
 //! | call | what holds | what does not, and what to do |
 //! |---|---|---|
-//! | [`Scan::distinct`](crate::Scan::distinct) | Returns each value that has a row during the whole call, and none twice. Retried: a broken stream resumes after its last row. Dropped or killed, it sends nothing more | A value whose rows are all written or deleted during the call may or may not be returned. A wrong clock affects row types with `ttl`, of which rows [expire early or late](#rows-that-a-ttl-hides), for older programs too |
+//! | [`Scan::distinct`](crate::Scan::distinct) | Returns each value that has a row during the whole call, and none twice. Retried: a broken stream resumes after its last row. Dropped or killed, it sends nothing more | A value whose rows are all written or deleted during the call may or may not be returned. A wrong clock affects row types with `ttl`, whose rows [expire early or late](#rows-that-a-ttl-hides), for older programs too |
 //!
 //! # Tables that are re-keyed
 //!

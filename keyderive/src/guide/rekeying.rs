@@ -195,7 +195,7 @@
 //! - Hashed fields, in the old key or the new one: each table's keys are made from the other's.
 //! - Pages, `visit`, `explain`, `with_stats` and counts of a table: [`Rekeyed`](crate::rekey::Rekeyed) does not have them, and its scans
 //!   take a plan for each key. For pages while it runs, scan with a limit and a range that begins after the last row of the page before.
-//!   Page tokens name the table and its key: those of the old table are rejected by the new one.
+//!   Page tokens name the table and its key: the new table rejects the old one's.
 //! - Ordered scans, if the keys differ in their fields or the order of them (even if the plan fixes those), or if the conversions change a
 //!   field's value: use [`unordered`](crate::Scan::unordered) scans, which fail when the state changes, and repeat them. For the newest
 //!   rows of such a table read a range of times that has enough of them, in both plans, and sort it.

@@ -75,7 +75,7 @@
 //! | write only if the row meets a condition | [`put_if_absent`](crate::Table::put_if_absent), [`put_if`](crate::Table::put_if), [`delete_if`](crate::Table::delete_if) with a [`Condition`](crate::row::Condition) |
 //! | increment and append at the server | [`increment`](crate::Table::increment), [`append`](crate::Table::append); several at once: [`modify`](crate::Table::modify) |
 //! | delete a row | [`delete`](crate::Table::delete) |
-//! | read one row; many, in the order of the keys given | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many). If all columns of the row type are optional, a row is there if any cell of it is stored that no `ttl` hides, of other columns too, as for [`put_if_absent`](crate::Table::put_if_absent) |
+//! | read one row; many, in the order of the keys given | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many). If all columns of the row type are optional, a row is there if it has a stored cell, also of another column, that no `ttl` hides, as for [`put_if_absent`](crate::Table::put_if_absent) |
 //! | read some columns | [`select`](crate::Table::select), of what a scan's filters and [`latest`](crate::Scan::latest) leave; into a smaller struct: [`rows_as`](crate::Table::rows_as), a table that only reads: `update` the columns of the whole |
 //! | read the rows that meet a condition | [`Scan::matching`](crate::Scan::matching), before a `select` |
 //! | read stored cells | [`get_raw`](crate::Table::get_raw); without a key type or a row type: [`raw_table`](crate::Client::raw_table) |
@@ -108,9 +108,9 @@
 //! | `put` of the row | overwrites it | leaves it as it is |
 //! | in a family with `max_age` or a `ttl` | does not compile, since it would add to a value that has expired: give it a family of its own | expires by windows: `Versions<Sum>` with `window = "1h"` keeps a sum for each hour |
 //!
-//! Use a counter where the new value decides what to do next, a sum for statistics, and a sum in windows for those that expire.
-//! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) take values by `.add(…)` too: a `Max` of a time keeps the latest, in whatever
-//! order the writes arrive. Each of the three types needs a family of its own.
+//! Use a counter where the new value decides what to do next, a sum for statistics, and a sum in windows for statistics that
+//! expire. [`Min`](crate::row::Min) and [`Max`](crate::row::Max) take values by `.add(…)` too: a `Max` of a time keeps the
+//! latest, in whatever order the writes arrive. Each of the three types needs a family of its own.
 //!
 //! # Messages that arrive twice
 //!

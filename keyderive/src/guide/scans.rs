@@ -83,8 +83,8 @@
 //!
 //! # Values and bounds
 //!
-//! Arguments accept literals: `"alice"` for a `String`, `1000` for a `u64`. Ranges are those of the standard library,
-//! over the field's plain values: on a reversed field they run forwards too. Ranges of text are over `&str`:
+//! Arguments accept literals: `"alice"` for a `String`, `1000` for a `u64`. Ranges are the standard library's, over
+//! the field's plain values: on a reversed field they run forwards too. Ranges of text are over `&str`:
 //! `name.as_str()..` if `name` is a `String`.
 //!
 //! Bounds and prefixes need not be storable: a bound the field cannot hold is clamped, or the range is empty. For
@@ -205,8 +205,9 @@
 //! read no more than one would without a salt, and one request with a filter can read the whole table. More requests cost
 //! the client some work each, and the answer is as late as the slowest of them.
 //!
-//! The two times differ. That of `rows` is how long the caller waits. That of `cost` sums the server's times of concurrent requests,
-//! including time in which the client had not read their rows: over many buckets it can be far longer than the scan.
+//! The two times differ. The time of `rows` is how long the caller waits. The time of `cost` sums the server's times of
+//! concurrent requests, including time in which the client had not read their rows: over many buckets it can be far longer
+//! than the scan.
 //!
 //! If such a scan runs often, put what it looks for first in the key: [choosing a key](super::choosing). In a service,
 //! [`with_stats`](crate::Scan::with_stats) adds the same figures to a [`ReadStats`](crate::client::ReadStats) and to the metrics.

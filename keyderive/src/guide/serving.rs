@@ -105,7 +105,7 @@
 //! | a stream of a scan with more buckets | a window of 64 KiB, and the message that is being read |
 //! | the streams that scans keep open | 70 of each of the two kinds above, per connection, by the pool's *minimum* number of [`connections`](crate::client::ClientBuilder::connections) |
 //! | a row while it is put together from messages | [`max_row_bytes`](crate::client::Settings::max_row_bytes), 512 MiB, in a buffer that can be twice as large |
-//! | other reads | as many streams as the server allows on a connection, about 100 with those of scans |
+//! | other reads | as many streams as the server allows on a connection, about 100 including scans |
 //! | the scans that find no free stream | they read each bucket in pages: 64 MiB for the pages of all scans of a client, plus 16 KiB per bucket for each scan, at most 1 MiB; but always one row of each bucket, which a merge needs |
 //! | a query | about 512 MiB: 256 MiB of rows, as received, that no [resume token](super::sql#what-the-client-promises) follows yet, in a buffer that can be twice as large; and the values of one row |
 //!
@@ -116,11 +116,12 @@
 //!
 //! # The retry budget
 //!
-//! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the whole client,
-//! that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient failure takes one and a
-//! success gives a tenth back. An attempt that ends by the call's own timeout or deadline, or was never sent, takes none. While 50 tokens
-//! or fewer are left, a call fails without a retry, and the text of the error names `retry_budget`. A failing cluster sees at most about a
-//! tenth more load. Scans, queries, writers and loads can wait, and take no tokens: each is retried within its own `total_timeout` and
+//! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for
+//! the whole client, as in gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget). A transient
+//! failure takes one, and a success gives a tenth back. An attempt that ends by the call's own timeout or deadline, or was
+//! never sent, takes none. While 50 tokens or fewer are left, a call fails without a retry, and the text of the error names
+//! `retry_budget`. A failing cluster sees at most about a tenth more load. Scans, queries, writers and loads can wait, and
+//! take no tokens: each is retried within its own `total_timeout` and
 //! [`max_attempts`](crate::client::CallSettings::max_attempts), which for a scan is 10 failures in a row by default.
 //! [`batch`](crate::client::Settings::batch) turns the budget off.
 //!
@@ -154,7 +155,7 @@
 //! | metric | what it means | alert when |
 //! |---|---|---|
 //! | `keyderive.operation.seconds` | what your callers wait, by `operation`, `table` and `code` | its 99th percentile nears your own limit, or more than 1 % have a `code` other than `OK`. Calls that fail before they are sent count too, as those with `is_overloaded`, and are fast. `NOT_FOUND` is a table or a family that is gone, never a row |
-//! | `keyderive.attempt.seconds` | what an attempt takes, with its wait for a connection | its count exceeds that of the operations with at least one attempt by more than a tenth: the rest are retries. Those are the operations less what `requests.rejected` counts; if many calls fail at a deadline or a close before their first attempt, compare with the operations of `code` `OK` |
+//! | `keyderive.attempt.seconds` | what an attempt takes, with its wait for a connection | its count exceeds the number of operations with at least one attempt by more than a tenth: the rest are retries. Those are the operations less what `requests.rejected` counts; if many calls fail at a deadline or a close before their first attempt, compare with the operations of `code` `OK` |
 //! | `keyderive.requests.waiting` | requests that wait to be sent | it is above 0 for minutes: allow more `connections`, or the service sends more than one machine can |
 //! | `keyderive.requests.rejected` | calls that failed with `is_overloaded` | it grows |
 //! | `keyderive.layout.mismatches` | calls that failed with `is_table_mismatch`, which do not count as operations | it grows: the table was replaced, or the program is the wrong one |

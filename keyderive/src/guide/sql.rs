@@ -164,7 +164,7 @@
 //! | feature | for queries |
 //! |---|---|
 //! | the [layout check](super::tables#layout) | none: a query belongs to no table. Call [`verify`](crate::Table::verify) |
-//! | a deadline of its own | that of its client: `client.with_deadline(at).query(…)`, also between rows |
+//! | a deadline of its own | its client's: `client.with_deadline(at).query(…)`, also between rows |
 //! | [`ReadStats`](crate::client::ReadStats), [hedging](super::serving#hedged-reads) | none |
 //! | the [retry budget](super::serving#the-retry-budget) | takes no tokens and is not stopped by it |
 //! | Google's emulator, an embedded Bigtable without an engine | fail with [`Unimplemented`](crate::ErrorKind::Unimplemented) |

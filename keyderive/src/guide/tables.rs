@@ -146,9 +146,10 @@
 //!   declares nothing. Calls that read no value are not compared: counts of keys, `exists`, raw reads, other deletions.
 //! - **A renamed column is not found.** Reads and conditions find a column that no program has written to be absent, such as one that was
 //!   renamed without an `alias`. [`Layouts::check`](crate::layouts::Layouts::check) finds it in a test.
-//! - **The newer of two types** must also read what only the older one reads, such as a former name. The order is that in which the registry
-//!   first had the types; a type that it does not have is the newest. So a release can be started again, or rolled back to, beside one
-//!   that adds a former name. [`row_types`](crate::Table::row_types) lists the types, the oldest first.
+//! - **The newer of two types** must also read what only the older one reads, such as a former name. Types are ordered by
+//!   when the registry first had them; a type that it does not have is the newest. So a release can be started again, or
+//!   rolled back to, beside one that adds a former name. [`row_types`](crate::Table::row_types) lists the types, the oldest
+//!   first.
 //! - **Retire** an older type with [`retire_row_type`](crate::Table::retire_row_type) when no program has it any more, and the newer ones read
 //!   its rows. From then on it counts as the newest, and its release is refused if it does not read what the others store; the error says
 //!   that it was retired.

@@ -141,7 +141,7 @@ pub(super) fn variants(layout: &KeyLayout) -> Vec<(Variant, KeyLayout)> {
     variants.extend(schema.first_salt().map(|_| Variant::NoSalt));
     variants.extend(schema.fields().iter().skip(1).map(|field| Variant::First(field.name().to_owned())));
     if let Some(first) = schema.fields().first() {
-        // One whose bits are reversed already would be the layout itself.
+        // For a field that is bit-reversed already, the variant would be the layout itself.
         if first.order() != FieldOrder::BitReversed {
             variants.push(Variant::BitReversed(first.name().to_owned()));
         }

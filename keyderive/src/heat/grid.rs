@@ -153,7 +153,7 @@ impl Cell {
     }
 }
 
-/// Adds each cell of a range to that of another, in the same columns.
+/// Adds each cell of a range to another range's cell in the same column.
 fn add_beside(cells: &mut Vec<Cell>, others: &[Cell], slots: u64) {
     if cells.len() < others.len() {
         cells.resize(others.len(), Cell::default());
@@ -402,8 +402,8 @@ impl Grid {
     /// assert!(builder.grid().busiest_share(Measure::Writes, 7_000).is_none());
     /// ```
     ///
-    /// A busy range is split until it is calm or cannot be split. So the share is small if the load is spread; a large one is that of a
-    /// single row, or of the end at which the table grows.
+    /// A busy range is split until it is calm or cannot be split. So the share is small if the load is spread; a large one
+    /// belongs to a single row, or to the end at which the table grows.
     #[must_use]
     pub fn busiest_share(&self, measure: Measure, before: i64) -> Option<f64> {
         let slot = before.div_euclid(self.slot).saturating_sub(1);

@@ -14,7 +14,7 @@ use super::text::{percent, shown_time, shown_window};
 use crate::dynamic::KeyLayout;
 use crate::plan::KeyRange;
 
-/// A variant is worth naming if the busiest tablet takes this part of what it took, or less.
+/// A variant is worth naming if the busiest tablet then takes at most this part of its former share.
 const WORTH: f64 = 0.9;
 
 /// Up to this multiple of the share from which tablets are split, a load is spread.

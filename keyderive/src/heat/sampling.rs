@@ -20,7 +20,7 @@ const SLOTS: [u64; 9] = [1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400];
 const KEPT_SLOTS: u64 = 240;
 /// How many more it has before the oldest are dropped.
 const MORE_SLOTS: u64 = 16;
-/// How many ranges of keys a table has, at least twice as many as buckets.
+/// How many ranges of keys a table has; at least two for each bucket.
 const ROWS: usize = 128;
 /// The least chance.
 const LEAST_CHANCE: u32 = 1 << 24;
@@ -65,7 +65,7 @@ impl Recording {
         Self { one_in: 1, most: Some(PER_SECOND), keep: KEEP }
     }
 
-    /// Records one in this many operations, whatever the load; 1 records all, 0 counts as 1.
+    /// Records one in this many operations, at any load; 1 records all, 0 counts as 1.
     pub fn one_in(self, operations: u32) -> Self {
         Self { one_in: operations.clamp(1, LEAST_CHANCE), most: None, ..self }
     }
@@ -136,7 +136,7 @@ impl Sampler {
         Self { one_in, skip: skip as u64 }
     }
 
-    /// If the next operation is to be recorded, for how many it counts.
+    /// For how many operations the next one counts, if it is recorded.
     #[inline]
     pub(crate) fn draw(&mut self, recorder: &SampledRecorder) -> Option<u32> {
         if self.skip > 0 {
@@ -183,7 +183,7 @@ impl SampledRecorder {
         }
     }
 
-    /// If the operation is to be recorded, for how many it counts.
+    /// For how many operations this one counts, if it is recorded.
     #[inline]
     pub(crate) fn draw(&self) -> Option<u32> {
         let one_in = self.one_in.load(Ordering::Relaxed);

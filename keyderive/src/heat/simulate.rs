@@ -264,14 +264,14 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Compares another layout with the others. Its fields get their values by name. If it equals one that is tried anyway, it is tried
-    /// once, under that one's name.
+    /// Compares another layout with the others. Its fields get their values by name. A layout that equals a built-in variant
+    /// is tried once, under the built-in name.
     pub fn variant(mut self, name: impl Into<String>, layout: &KeyLayout) -> Self {
         self.variants.push((Variant::Layout(name.into()), layout.clone()));
         self
     }
 
-    /// Tries no layouts but those of [`variant`](Self::variant). The remedies take most of the time of a run.
+    /// Tries only the layouts given to [`variant`](Self::variant). The remedies take most of the time of a run.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -502,7 +502,7 @@ impl Sample {
 }
 
 impl Read {
-    /// What the read of an event requests, whose key in this layout is given.
+    /// The requests of an event's read; `key` is the event's key in this layout.
     fn requests_of(&self, layout: &KeyLayout, key: &[u8]) -> Result<Vec<Ranges>, SimulationError> {
         if let Some(requests) = &self.requests {
             return Ok(requests.clone());
@@ -570,7 +570,7 @@ impl Finished {
         let mut figures = Vec::new();
         let mut reads = Vec::new();
         for read in self.reads.iter().filter(|read| read.per_event > 0.0) {
-            // So many reads at equal distances, each of which stands for several.
+            // A sample of reads at equal distances, each standing for several.
             let wanted = (count as f64 * read.per_event).min(MOST_READS / self.reads.len() as f64).max(1.0);
             let weight = count as f64 * read.per_event / wanted.floor();
             let (mut requests, mut whole) = (0, 0);
@@ -706,7 +706,8 @@ impl Finished {
                 }
             }
             let top = counts.into_iter().max_by(|one, other| one.1.cmp(&other.1).then(other.0.cmp(&one.0)));
-            // What half of all have names the place; of what is left, the next field.
+            // A value that more than half of all events share names the place; then the next field of those that share
+            // it.
             let Some((value, _)) = top.filter(|(_, count)| count * 2 > events) else { break };
             place.push(format!("{} {value}", field.name()));
             inside.retain(|(_, key)| {

@@ -27,7 +27,7 @@ const VERSION: u32 = 1;
 /// ```
 ///
 /// Counts are never too low, and too high by at most [`error`](HeavyKey::error), which is at most the total divided by the capacity. So it
-/// has every key with more operations than that. The algorithm is that of Misra and Gries.
+/// has every key with more operations than that. The algorithm is Misra and Gries'.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeavyKeys {
     capacity: usize,
@@ -92,7 +92,7 @@ impl HeavyKeys {
         self.taken = self.taken.saturating_add(taken);
     }
 
-    /// Adds the counts of another, such as that of another process.
+    /// Adds the counts of another, such as another process's.
     pub fn merge(&mut self, other: &Self) {
         for (key, count) in &other.counts {
             let known = self.counts.entry(key.clone()).or_default();

@@ -383,7 +383,7 @@ fn balance(
             split.push(right);
         }
     }
-    // Cold neighbours, of which neither was split just now.
+    // Cold neighbours, neither of them just split.
     let cold = too_much * model.merge_below;
     for tablet in split {
         let Some(last) = tablets.last_mut() else {

@@ -9,7 +9,7 @@ use super::format::{FieldOrder, Format, Layout, TimeUnit, Width};
 use super::ordered;
 use super::salt::Salt;
 
-/// A salt that the keys have whose time is a bound or later: one `#[salt(…, since(…))]`.
+/// The salt of the keys whose time is a bound or later: one `#[salt(…, since(…))]`.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -201,7 +201,7 @@ pub(super) enum BoundFault {
     First,
 }
 
-/// What a field's bounds are written as.
+/// How a field's bounds are written.
 pub(super) enum Literal {
     Time,
     Date,
@@ -209,7 +209,7 @@ pub(super) enum Literal {
 }
 
 impl StoredNumber {
-    /// What bounds of the field are written as; `None` if it cannot choose the salt.
+    /// How bounds of the field are written; `None` if it cannot choose the salt.
     pub(super) const fn literal(&self) -> Option<Literal> {
         if let FieldOrder::BitReversed | FieldOrder::Hashed = self.order {
             return None;
@@ -326,7 +326,7 @@ impl StoredNumber {
     }
 }
 
-/// Whether a number has at most so many digits.
+/// Whether a number has at most `digits` digits.
 const fn fits(number: u128, digits: usize) -> bool {
     match 10_u128.checked_pow(digits as u32) {
         Some(limit) => number < limit,

@@ -273,7 +273,7 @@ fn number_before_fields<'k>(schema: &Schema, salt: &Salt, key: &'k [u8]) -> Opti
     str::from_utf8(number).ok().filter(|_| is_number)
 }
 
-/// Writes where the salt should be, and what it looks like, or which bucket of the key there is none.
+/// Writes where the salt should be and what it looks like; or the key's bucket, if there is no such bucket.
 fn write_missing_salt(
     schema: &Schema,
     epoch: usize,
@@ -302,7 +302,7 @@ fn write_missing_salt(
     write_epoch(schema, epoch, f)
 }
 
-/// Writes since when keys have a salt that some have from a date on.
+/// Writes since when keys have the salt, if it is one from a date on.
 fn write_epoch(schema: &Schema, epoch: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match epoch.checked_sub(1).and_then(|later| schema.epochs().get(later)) {
         None => Ok(()),

@@ -6,7 +6,7 @@
 //! and the tests compare the SSE2 and the portable form with plain loops.
 
 #![allow(unsafe_code)]
-// The first byte of a word is its lowest, so that the order of the bits is that of the bytes.
+// The first byte of a word is its lowest, so that its bits and its bytes have the same order.
 #![allow(clippy::little_endian_bytes)]
 
 /// The longest string that `put_checked` copies word by word.

@@ -127,8 +127,8 @@ impl Field {
     /// assert_eq!(descending, [Some(false), Some(true), None]);
     /// ```
     ///
-    /// None of a field that is hashed, bit-reversed, or written by a module or a [`KeyField`](crate::KeyField) of the user's own; and of the
-    /// variants of an enum if the order of their codes is not that of their names, since a reader by data has the names.
+    /// `None` for a field that is hashed, bit-reversed, or written by a module or a [`KeyField`](crate::KeyField) of the
+    /// user's own; also for an enum whose codes and names sort differently, since a reader by data has the names.
     #[must_use]
     pub fn is_descending(&self) -> Option<bool> {
         match (self.order, self.values) {

@@ -75,7 +75,7 @@ impl RawKey {
     /// So some texts are not the key that they look like. A key with a backslash needs two of them. A key that begins with a
     /// quote, `hex ` or `0x` needs quotes around it, or an escape in place of its first character: `` `0xab` `` and `\x30xab`
     /// are the four bytes, and `0xab` is one byte. `Display` and `explain` print such keys so: for every key,
-    /// `RawKey::parse(&key.to_string())` is the key. Spaces count, wherever they are, but for those after `hex`.
+    /// `RawKey::parse(&key.to_string())` is the key. Spaces count everywhere, except after `hex`.
     ///
     /// # Errors
     /// For an unknown escape, a control character, such as the line break at the end of a line; a quote that is not closed;
@@ -182,9 +182,9 @@ impl Error for ParseKeyError {}
 /// Which escapes a text has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Escapes {
-    /// Those that keyderive prints.
+    /// The escapes that keyderive prints.
     Own,
-    /// Those of Go's interpreted strings, and those that keyderive prints.
+    /// The escapes of Go's interpreted strings, and those that keyderive prints.
     Go,
 }
 

@@ -186,7 +186,7 @@ impl Salt {
         }
     }
 
-    /// Fills `digits` with those of a bucket.
+    /// Fills `digits` with a bucket's digits.
     #[inline]
     pub(crate) fn fill_digits(bucket: i32, digits: &mut [u8]) {
         // Faster than `decimal::fill` for the usual single digit.

@@ -87,9 +87,9 @@ pub(crate) use self::salted::bucket_of;
 /// | `min_len`, `max_len` | the least and the greatest length of a key, in bytes |
 /// | `template` | the text of [`Schema::template`] |
 ///
-/// All names are always present. Whatever a release adds or changes raises the `version`, since a reader that does not know it
-/// could read or write other keys; so a reader should refuse a later version, and names that it does not know. The
-/// `format_version` is that of the rules by which a schema becomes bytes.
+/// All names are always present. Every addition or change raises the `version`, since a reader that does not know it could
+/// read or write other keys; so a reader should refuse a later version, and names that it does not know. The
+/// `format_version` numbers the rules by which a schema becomes bytes.
 ///
 /// # Equality
 /// Two schemas are equal if all of this is equal, the names of Rust types too. To see whether two key types store the
@@ -118,8 +118,8 @@ enum KeyPart {
 }
 
 impl Schema {
-    /// The version of the key format: the rules by which a schema becomes bytes, those of `FORMAT.md` in the
-    /// repository. Another version has other fingerprints.
+    /// The version of the key format: the rules by which a schema becomes bytes, as `FORMAT.md` in the
+    /// repository has them. Another version has other fingerprints.
     pub const FORMAT_VERSION: u32 = 1;
 
     /// The version of the JSON of a schema: of its names, and of what their values mean.
@@ -201,8 +201,8 @@ impl Schema {
         self.tag
     }
 
-    /// The salt, for keys that are spread over buckets; with [`epochs`](Self::epochs), that of the keys before the first
-    /// bound.
+    /// The salt, for keys that are spread over buckets; with [`epochs`](Self::epochs), the salt of the keys before the
+    /// first bound.
     #[must_use]
     pub const fn salt(&self) -> Option<&Salt> {
         self.salt.as_ref()
@@ -514,7 +514,7 @@ impl Schema {
         self.fingerprint_of(self.epoch_count())
     }
 
-    /// The hash of the layout with its first epochs alone, of which there is at least one.
+    /// The hash of the layout with only its first `epochs` epochs, at least one.
     pub(crate) const fn fingerprint_of(&self, epochs: usize) -> Fingerprint {
         // A format that writes other bytes needs a new `FORMAT_VERSION`, which changes every fingerprint.
         let mut hasher = Fnv::new().text("keyderive key format 1");

@@ -38,7 +38,7 @@ impl fmt::Display for Readable<'_> {
 
 /// A row key without quotes around it, so that [`RawKey::parse`](super::RawKey::parse) reads it as the same key.
 ///
-/// It is [`Readable`], but for the first character of a key that would read as a quote or as hexadecimal: that is escaped.
+/// As [`Readable`], but escapes the first character of a key that would read as a quote or as hexadecimal.
 #[derive(Clone, Copy)]
 pub(crate) struct UnquotedKey<'a>(pub(crate) &'a [u8]);
 

@@ -30,7 +30,7 @@ impl fmt::Display for SqlError {
     }
 }
 
-/// The text, as that of [`FieldError`](super::FieldError).
+/// The text, as [`FieldError`](super::FieldError) does.
 impl fmt::Debug for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SqlError").field(&format_args!("{self}")).finish()
@@ -206,7 +206,7 @@ impl Schema {
         Ok(RowKeySchema { columns, encoding })
     }
 
-    /// The layout of keys in the ordered layout, of which only the row key schema is known: text, bytes and integers of 64 bits.
+    /// The ordered layout of keys that are known only by their row key schema: text, bytes and integers of 64 bits.
     ///
     /// # Errors
     /// As [`Schema::from_json`], if there are too many.

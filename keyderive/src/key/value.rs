@@ -161,7 +161,7 @@ impl Value {
         }
     }
 
-    /// The order of two values of one field or column: of numbers, times and dates their own, of text and bytes that of the bytes.
+    /// The order of two values of one field or column: numbers, times and dates by value, text and bytes by their bytes.
     ///
     /// ```
     /// use std::cmp::Ordering;
@@ -194,7 +194,7 @@ impl Value {
         })
     }
 
-    /// Whether it is a time between two counts of this unit, of which a field or column in the unit stores the earlier one.
+    /// Whether it is a time between two counts of this unit. A field or column in the unit stores the earlier count.
     ///
     /// ```
     /// use keyderive::dynamic::Value;
@@ -209,7 +209,7 @@ impl Value {
         matches!(self, Self::Time(nanos) if nanos % unit.nanos() != 0)
     }
 
-    /// A time as the nearest count of this unit, of two the later one; another value as it is.
+    /// A time as the nearest count of this unit, the later of two; another value unchanged.
     #[must_use]
     pub fn rounded_to(&self, unit: TimeUnit) -> Self {
         match self {

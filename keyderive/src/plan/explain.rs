@@ -266,7 +266,7 @@ impl Describer<'_> {
         self.selection.constraints.iter().map(|c| (fields[c.field].name(), c.words.clone())).collect()
     }
 
-    /// Which buckets are read, and why; `known` are those of the counted requests.
+    /// Which buckets are read, and why; `known` are the buckets of the counted requests.
     fn buckets(&self, known: &BTreeSet<Option<Bucket>>, has_more: bool) -> String {
         let Some(salt) = self.schema.salt() else {
             return "the key type has no salt".into();

@@ -40,7 +40,7 @@ pub(super) enum Buckets {
     /// Every bucket, in the order of the stored keys: a field left of the salt is not fixed, and the buckets repeat for
     /// each of its values.
     Interleaved,
-    /// Those that the salts of these epochs have for the rows.
+    /// The buckets that the salts of these epochs give the rows.
     OfEpochs { first: usize, last: usize },
 }
 
@@ -291,7 +291,7 @@ impl FixedFields {
     }
 }
 
-/// The greatest length of a bucket in the ordered layout: two bytes, the second of which may be escaped.
+/// The greatest length of a bucket in the ordered layout: two bytes; the second may be escaped.
 const MAX_BUCKET_LEN: usize = 3;
 
 /// The ordered layout. It drops empty fields at the end of a key, so the rows of a fixed prefix begin at the key that is

@@ -8,9 +8,9 @@ use crate::key::{Layout, MAX_KEY_LEN, Salt, SaltPlace, Schema, Width};
 
 /// The values of the first fields of a stored key.
 pub(crate) struct Leading {
-    /// Their bytes, which are equal where the values are, in whatever bucket.
+    /// Their bytes: equal for equal values, in any bucket.
     value: Vec<u8>,
-    /// What the stored keys with these values begin with in the bucket of the key; in the ordered layout all but the shortest.
+    /// The prefix of the stored keys with these values in the key's bucket; in the ordered layout, of all but the shortest.
     prefix: Vec<u8>,
     /// The stored keys with these values in the bucket of the key, from `start`, inclusive, to `end`, exclusive.
     start: Vec<u8>,
@@ -27,7 +27,7 @@ struct AroundSalt {
 }
 
 impl Leading {
-    /// Those of the first `count` fields, which are not 0, of a key of this key type.
+    /// The values of the first `count` fields of a key of this key type; `count` is at least 1.
     pub(crate) fn of(schema: &Schema, key: &[u8], count: usize) -> Option<Self> {
         match schema.layout() {
             Layout::Delimited => Self::delimited(schema, key, count),
@@ -39,8 +39,8 @@ impl Leading {
         &self.value
     }
 
-    /// Whether a later key of the same bucket has the same values, as far as its first bytes show. In the ordered layout, the key
-    /// whose further fields are all empty does not show it: compare the [`value`](Self::value)s of others.
+    /// Whether a later key of the same bucket has the same values, as far as its first bytes show. In the ordered layout
+    /// they do not show it if all further fields are empty: if this is false, compare the [`value`](Self::value)s.
     #[inline]
     pub(crate) fn begins(&self, key: &[u8]) -> bool {
         key.starts_with(&self.prefix)

@@ -111,7 +111,7 @@ impl<K: ?Sized> Plan<K> {
     ///
     /// Plain data, for any client. There is one request for each bucket that can hold a row, in the order of the buckets;
     /// more only if the values of an `any_of` do not fit into one. Then all rows of a bucket's first request come before
-    /// those of its second one.
+    /// the rows of its second one.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.selection.batches(false).flatten().collect()
@@ -207,8 +207,8 @@ impl<K: ?Sized> Plan<K> {
     /// # Ok::<(), keyderive::plan::PlanError>(())
     /// ```
     ///
-    /// A row there is none of the plan's. Of a plan without constraints it is none of the key type, and no scan of the type meets it: in a
-    /// table of this type alone, it lies outside of every bucket.
+    /// A row there is not in the plan. If the plan has no constraints, the row is not of the key type, and no scan of the
+    /// type meets it: in a table of this type alone, it lies outside of every bucket.
     #[must_use]
     pub fn complement(&self) -> Vec<KeyRange> {
         let after = |key: &[u8]| Some([key, &[0]].concat());
@@ -265,8 +265,8 @@ impl<K: ?Sized> Plan<K> {
     /// scan the plan that [`after`](Self::after) returns, or take the tokens of `Scan::page`.
     ///
     /// **It is no secret, and not signed**: it is the stored key in hexadecimal, with hashes of the plan and a checksum against accidents.
-    /// Whoever has it can read the key, and make one for another row; none reads a row outside of the plan. Encrypt tokens that go to
-    /// strangers, or keep them and hand out names of them.
+    /// Anyone who has it can read the key, and make a token for another row; no token reads a row outside of the plan.
+    /// Encrypt tokens that go to strangers, or keep them and hand out names of them.
     #[must_use]
     pub fn page_token(&self, key: &[u8], reversed: bool) -> String {
         Position::of(&self.selection, key, reversed).to_token(&self.selection, None)

@@ -1,5 +1,5 @@
-//! Page tokens: positions as text that shows the key, which only a plan with the same constraints, direction and key layout accepts; those of
-//! a table's pages only the same table, with the same fields of `distinct`.
+//! Page tokens: positions as text that shows the key, accepted only by a plan with the same constraints, direction and key
+//! layout. A token of a table's pages also needs the same table and the same fields of `distinct`.
 
 use super::error::{PlanError, TokenFault};
 use super::position::Position;
@@ -136,8 +136,8 @@ fn layout_hash(selection: &Selection) -> u64 {
 
 /// A hash of the constraints on a scan in one direction, the same in every process and release.
 ///
-/// A position in the other direction ends the scan, as a constraint does. One in its own direction is only where a page
-/// begins, and is left out, so all pages of a scan have the same hash.
+/// The hash includes a position that ends the scan, and omits the one where the page begins, so all pages of a scan
+/// share it.
 fn plan_hash(selection: &Selection, reversed: bool) -> u64 {
     let mut bytes = Vec::new();
     let mut part = |part: &[u8]| {

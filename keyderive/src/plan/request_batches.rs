@@ -156,7 +156,7 @@ impl<'s> RequestBatches<'s> {
             schema.write_head(Some(numbered(number)), &[], head);
             KeyRange::prefix(head)
         };
-        // Padded numbers, and those of the ordered layout, sort as their bytes do.
+        // Padded numbers, and numbers of the ordered layout, sort as their bytes do.
         let is_ascending = schema.layout() == Layout::OrderedCode || salt.is_padded();
         let is_first_part = salt.fields_before() == 0;
         if is_ascending && !is_first_part {

@@ -63,8 +63,8 @@ pub trait ToSql {
     note = "times and dates of chrono, jiff and time need the feature of keyderive that has the crate's name"
 )]
 pub trait FromSql: Sized {
-    /// Checks that values of an SQL type can become this type. A query checks each column once, also one that is NULL in every
-    /// row, and those of a result without rows. By default every type passes, and [`from_sql`](Self::from_sql) decides.
+    /// Checks that values of an SQL type can become this type. A query checks each column once, also if it is NULL in every
+    /// row, or the result has no rows. By default every type passes, and [`from_sql`](Self::from_sql) decides.
     ///
     /// # Errors
     /// When no value of the type but NULL can.
@@ -110,7 +110,7 @@ impl fmt::Display for SqlMismatch {
 
 impl std::error::Error for SqlMismatch {}
 
-/// Checks that values of the type `found` are read as those of the type `expected`.
+/// Checks that values of the type `found` can be read as values of the type `expected`.
 pub(super) fn check_scalar(expected: &SqlType, found: &SqlType) -> Result<(), SqlMismatch> {
     let is_read = match (expected, found) {
         (SqlType::Int64, SqlType::Enum { .. }) | (SqlType::Bytes, SqlType::Proto { .. }) => true,

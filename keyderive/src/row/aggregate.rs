@@ -125,19 +125,19 @@ impl Aggregate for Sum {
 /// A value that the server keeps.
 #[doc(hidden)]
 pub trait Aggregate: Copy + Default {
-    /// What a column of it is.
+    /// The kind of its columns.
     const KIND: ColumnKind;
-    /// What a column is that has one for each window of time.
+    /// The kind of a column that has one for each window of time.
     const KIND_IN_WINDOWS: ColumnKind = in_windows(Self::KIND);
 
     /// The aggregate that the server has computed.
     fn of(value: i64) -> Self;
 
-    /// What a write adds that has it.
+    /// What a write of this value adds.
     fn added(self) -> Option<i64>;
 }
 
-/// What a column of an aggregate in windows is.
+/// The kind of a column of an aggregate in windows.
 const fn in_windows(kind: ColumnKind) -> ColumnKind {
     match kind {
         ColumnKind::Min => ColumnKind::MinVersions,
@@ -146,7 +146,7 @@ const fn in_windows(kind: ColumnKind) -> ColumnKind {
     }
 }
 
-/// The change that adds to an aggregate: to that of the window in which a time is, if it has windows.
+/// The change that adds to an aggregate; with windows, to the one whose window contains the time.
 ///
 /// # Errors
 /// When no cell can have the time.

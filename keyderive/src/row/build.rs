@@ -7,7 +7,7 @@ use super::span::Span;
 
 /// A row whose parts are copied into one piece of memory.
 ///
-/// A family or qualifier that is that of the cell before is kept once.
+/// A family or qualifier equal to the previous cell's is stored once.
 pub(crate) struct RowBuilder {
     bytes: Vec<u8>,
     key: Span,
@@ -52,7 +52,7 @@ impl RowBuilder {
         self.key.of(&self.bytes)
     }
 
-    /// Begins a cell, whose value is still empty, in the column of the last cell but for what is given.
+    /// Begins a cell without a value yet. A family or qualifier of `None` is the last cell's.
     pub(crate) fn cell(
         &mut self,
         family: Option<&[u8]>,

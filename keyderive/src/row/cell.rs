@@ -222,7 +222,7 @@ pub enum CellType {
     Enum(&'static [&'static str]),
     /// As they are.
     Bytes,
-    /// As they are, so many.
+    /// As they are, this many.
     Array(usize),
     /// No bytes.
     Unit,
@@ -344,13 +344,13 @@ impl CellError {
         Self::malformed(format_args!("holds the integer {code}; the codes of the variants are {codes}"))
     }
 
-    /// The bytes are not those of a value.
+    /// The bytes are no stored value.
     #[cold]
     fn not_these_bytes(value: &[u8], expected: impl Display) -> Self {
         Self::malformed(format_args!("holds {}; {expected}", ShownBytes(value)))
     }
 
-    /// The text is not that of a value.
+    /// The text is no stored value.
     #[cold]
     fn not_this_text(value: &[u8], expected: impl Display) -> Self {
         Self::malformed(format_args!("holds {}; {expected}", Excerpt(value)))

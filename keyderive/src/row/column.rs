@@ -36,7 +36,7 @@ pub trait ColumnType {
     #[doc(hidden)]
     const IS_REQUIRED: bool;
 
-    /// The column in its cells, of which there may be none; `None` if it needs one.
+    /// The column's value from its cells, which may be none. `None` if it needs a cell and has none.
     #[doc(hidden)]
     fn output(cells: CellSlice<'_>) -> Result<Option<Self::Output>, CellError>;
 }

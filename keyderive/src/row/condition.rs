@@ -45,11 +45,11 @@ use crate::plan::prefix_end;
 ///
 /// # Limits
 ///
-/// Bigtable takes a condition of 20,480 bytes and 20 levels. The parts of `a.and(b).and(c)` are a balanced tree, and those of
-/// `a.or(b).or(c)` one level, so that the bytes are the limit: 200 comparisons of short columns fit. Each change between `and` and `or` is
-/// a level of its own: a chain that alternates ends at about 16 parts. Multiply it out to one `or` of `and`s: `a.or(b).and(c)` is
-/// `a.and(c).or(b.and(c))`. A value is sent twice to be found equal, so it may have about 10,000 bytes. A condition above a limit is an
-/// error that says what takes the room, before anything is sent.
+/// Bigtable takes a condition of 20,480 bytes and 20 levels. `a.and(b).and(c)` becomes a balanced tree, and `a.or(b).or(c)`
+/// one level, so that the bytes are the limit: 200 comparisons of short columns fit. Each change between `and` and `or` is a
+/// level of its own: a chain that alternates ends at about 16 parts. Multiply it out to one `or` of `and`s: `a.or(b).and(c)`
+/// is `a.and(c).or(b.and(c))`. A value is sent twice to be found equal, so it may have about 10,000 bytes. A condition above
+/// a limit is an error that says what takes the room, before anything is sent.
 ///
 /// [`and`](Self::and), and a `not` inside another condition, are sent as Bigtable's condition filters, which are slow. Bigtable
 /// documents that the parts of such a filter may see different states of a row that changes meanwhile. A condition
@@ -82,9 +82,9 @@ enum Test {
         timestamp_micros: i64,
     },
     Not(Box<Test>),
-    /// At least two, none of which is an `And`.
+    /// At least two, none of them an `And`.
     And(Vec<Test>),
-    /// At least two, none of which is an `Or`.
+    /// At least two, none of them an `Or`.
     Or(Vec<Test>),
 }
 
@@ -132,8 +132,8 @@ impl<R> Condition<R> {
         Self { test: self.test.or(other.test), fault, ..self }.around(depth)
     }
 
-    /// The condition, whose test has parts of at most `depth` levels. One that the service would reject for its levels ends here, so
-    /// that every walk over a test may recurse.
+    /// The condition, with parts of at most `depth` levels. A condition too deep for the service ends here, so that every
+    /// walk over a test may recurse.
     fn around(self, depth: u8) -> Self {
         match depth {
             // Sent as its negation, a test loses one level.
@@ -276,7 +276,8 @@ impl Test {
     }
 }
 
-/// How deep the parts of a condition are if it becomes one of a larger one: of the same kind, its parts become those of the larger one.
+/// How deep a condition is as a part of a larger one. If both are of the same kind, its parts become parts of the larger
+/// one.
 fn level<R>(condition: &Condition<R>, is_same: fn(&Test) -> bool) -> u8 {
     if is_same(&condition.test) { condition.depth - 1 } else { condition.depth }
 }
@@ -290,7 +291,7 @@ fn joined(mut one: Vec<Test>, mut other: Vec<Test>) -> Vec<Test> {
     one
 }
 
-/// The filter that passes a cell of a row of which each filter does: a balanced tree, since nesting is limited.
+/// A filter that passes a cell of a row if each of the filters does: a balanced tree, since nesting is limited.
 fn all_of(mut filters: Vec<RowFilter>) -> RowFilter {
     match filters.len() {
         0 => RowFilter::pass_all(),
@@ -344,8 +345,8 @@ fn check_ordered(place: &ColumnPlace) -> Result<(), RowError> {
     Err(RowError::cell(place.name(), CellError::unsupported(fault)))
 }
 
-/// The test of a column's newest value, or whether there is one if there is no filter. A column without a value has that of a
-/// former name, as for a read.
+/// Tests a column's newest value; without a filter, whether it has one. A column without a value takes the one of a former
+/// name, as for a read.
 fn on_column<R>(place: &ColumnPlace, value: Option<&RowFilter>) -> Condition<R> {
     on_newest(place, value.is_some(), |name| column(name, value.cloned()))
 }
@@ -354,8 +355,8 @@ fn column(Name { family, qualifier }: Name<'_>, value: Option<RowFilter>) -> Tes
     Test::Column { family: family.to_owned(), qualifier: Bytes::copy_from_slice(qualifier), value }
 }
 
-/// The row passes the test of the column, or of a former name of it. If `hides`, a cell of a name hides those of the names before it,
-/// whether or not it passes.
+/// Passes if the column, or a former name of it, passes the test. If `hides`, a cell of a name hides the cells of earlier
+/// names, whether or not it passes.
 fn on_newest<R>(place: &ColumnPlace, hides: bool, test: impl Fn(Name<'_>) -> Test) -> Condition<R> {
     let mut names: Vec<_> = [place.name()].into_iter().chain(place.former()).collect();
     let Some(last) = names.pop() else { return Test::Row.into() };

@@ -135,7 +135,7 @@ impl<'w> RowWriter<'w> {
         }
     }
 
-    /// Ends a row, which exists by one cell at least.
+    /// Ends a row, and marks it if it has no cell, so that it exists.
     #[doc(hidden)]
     #[inline]
     pub fn end_row(&mut self, family: &str) {
@@ -167,7 +167,7 @@ impl<'w> RowWriter<'w> {
     }
 }
 
-/// Rejects a time that no cell can have, whatever the granularity of its table.
+/// Rejects a time that no cell can have at any granularity.
 pub(crate) fn check_timestamp(timestamp_micros: i64) -> Result<(), CellError> {
     if timestamp_micros >= 0 {
         return Ok(());

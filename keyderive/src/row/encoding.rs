@@ -35,7 +35,7 @@ pub trait Encoding<T> {
     fn decode(value: &[u8]) -> Result<T, CellError>;
 }
 
-/// The type of a column whose values are a `T` with the encoding `E`: that of a field with `json`, `ts`, `proto` or `with`.
+/// The type of a column whose values are a `T` with the encoding `E`, for a field with `json`, `ts`, `proto` or `with`.
 ///
 /// ```
 /// use keyderive::Row;

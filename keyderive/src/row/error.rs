@@ -17,7 +17,7 @@ struct Inner {
     family: Box<str>,
     qualifier: Box<[u8]>,
     fault: RowFault,
-    /// The columns that a row has which lacks this one.
+    /// The columns of a row that lacks this one.
     present: Vec<String>,
 }
 

@@ -16,13 +16,13 @@ pub trait FamilyField {
     type Decoded<'r>;
     const COLUMNS: &'static [ColumnSchema];
 
-    /// The struct in the cells of its family, of which there may be none.
+    /// The struct from the cells of its family, which may be none.
     fn read<'r>(cells: CellSlice<'r>, family: &str) -> Result<Self::Decoded<'r>, RowError>;
 
     /// Makes the family's columns equal to the struct's.
     fn write(&self, family: &str, out: &mut RowWriter<'_>) -> Result<(), RowError>;
 
-    /// Whether the struct has a column of this name. The empty name is that of the marker.
+    /// Whether the struct has a column of this name. The empty name is the marker's.
     fn owns(qualifier: &[u8]) -> bool;
 
     /// Deletes the columns that programs set, and the marker.

@@ -1,7 +1,7 @@
 //! How generated code reads and writes a field: in its column, or in its family.
 //!
-//! The functions take the decoding or encoding of a value, and not a bound on its type. So a type without an encoding is one
-//! error, at the field.
+//! The functions take closures that decode or encode a value, not a bound on its type, so that a type without an encoding is
+//! one error, at the field.
 
 #![expect(clippy::missing_errors_doc, reason = "generated code calls these functions")]
 

@@ -64,8 +64,8 @@ struct Traits {
     reads_key: bool,
 }
 
-/// What a filter does. No chain and no interleave has fewer than two filters, no range is empty, and what is rejected
-/// is the whole filter.
+/// What a filter does. A chain or an interleave has at least two filters, no range is empty, and a rejected part
+/// rejects the whole filter.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FilterKind {
     PassAll,
@@ -142,7 +142,7 @@ impl RowFilter {
         }
     }
 
-    /// Applies `then` to rows of which `predicate` passes a cell, and `otherwise` to the others.
+    /// Applies `then` to rows with a cell that `predicate` passes, and `otherwise` to the others.
     ///
     /// ```
     /// # use keyderive::row::RowFilter;
@@ -458,11 +458,11 @@ impl RowFilter {
 }
 
 impl Traits {
-    /// Those of a filter that holds no other, no label and no sink.
+    /// The traits of a filter without parts, labels and sinks.
     const SINGLE: Self = Self { depth: 1, has_label: false, has_sink: false, reads_key: false };
 
-    /// Those of a filter around `parts`. What is too deep is rejected at once, so that every walk over a filter may
-    /// recurse.
+    /// The traits of a filter around `parts`. Too deep a filter is rejected at once, so that every walk over a
+    /// filter may recurse.
     fn of<'a>(parts: impl IntoIterator<Item = &'a RowFilter>) -> Result<Self, FilterError> {
         let mut traits = Self::SINGLE;
         for part in parts {

@@ -17,12 +17,12 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Whether every stored cell is.
+    /// Whether every stored cell is live.
     pub(crate) fn is_every_cell(self) -> bool {
         self.ttls().next().is_none()
     }
 
-    /// Those that a filter passes of a family.
+    /// The live cells of a family that a filter passes.
     pub(crate) fn of_family(self, family: &str, filter: RowFilter) -> RowFilter {
         match self.ttl(family) {
             None => filter,
@@ -30,7 +30,7 @@ impl Live {
         }
     }
 
-    /// Those of every family; none if every stored cell is.
+    /// The live cells of every family; none if every stored cell is live.
     pub(crate) fn cells(self) -> Option<RowFilter> {
         let expiring: Vec<_> = self.ttls().collect();
         let names: Vec<_> = expiring.iter().map(|(family, _)| *family).collect();
@@ -41,7 +41,7 @@ impl Live {
         (!names.is_empty()).then(|| RowFilter::interleave(live.chain([others])))
     }
 
-    /// Those that the row type reads, with the markers of its families. `own` is the family of a map.
+    /// The live cells that the row type reads, with the markers of its families. `own` is the family of a map.
     pub(crate) fn of_type(self, own: &str) -> RowFilter {
         let mut whole: Vec<&str> = Vec::new();
         let mut columns: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -109,7 +109,7 @@ fn regex_of_all_but(names: &[&str]) -> String {
     if starts.is_empty() {
         return if is_name { ".+".to_owned() } else { ".*".to_owned() };
     }
-    // The characters of a family's name mean themselves in a class, but for the hyphen.
+    // The characters of a family's name mean themselves in a class, except the hyphen.
     let class: String = starts.iter().map(|start| format!("\\x{{{:x}}}", u32::from(*start))).collect();
     let mut alternatives = vec![format!("[^{class}].*")];
     alternatives.extend(starts.iter().map(|start| {

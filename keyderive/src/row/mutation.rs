@@ -19,7 +19,7 @@ use super::TimeRange;
 /// ```
 ///
 /// Qualifiers have 16 KiB at most, values 100 MiB; one write has 100,000 changes at most. Timestamps are
-/// microseconds since the epoch, of which a table stores whole milliseconds, unless it was
+/// microseconds since the epoch; a table stores whole milliseconds, unless it was
 /// [created](crate::client::Granularity) for microseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutation(pub(crate) MutationKind);
@@ -27,7 +27,7 @@ pub struct Mutation(pub(crate) MutationKind);
 /// The timestamp that stands for the server's own time.
 pub(crate) const SERVER_TIME: i64 = -1;
 
-/// What is sent for a range that no timestamp is in: the last millisecond that there is, which no clock gives.
+/// Sent for a range without timestamps: the last possible millisecond, which no clock gives.
 ///
 /// Bigtable has no empty range: it refuses one that ends where it starts, and takes an end of 0 for none.
 const NO_VERSIONS: TimeRange = TimeRange { start: i64::MAX / 1000 * 1000, end: None };

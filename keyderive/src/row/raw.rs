@@ -20,7 +20,7 @@ pub struct RawRow {
     pub(crate) bytes: Bytes,
     pub(crate) key: Span,
     pub(crate) cells: Vec<CellSpans>,
-    /// With the number of the cell that has it.
+    /// Each with the number of its cell.
     pub(crate) labels: Vec<(usize, Span)>,
 }
 
@@ -129,7 +129,7 @@ impl RawRow {
         })
     }
 
-    /// A row of the cells that `keeps` keeps, without labels. Without one, it keeps no memory either.
+    /// A row of the cells that `keeps` keeps, without labels. A row without cells holds no memory.
     pub(crate) fn filtered(&self, mut keeps: impl FnMut(RawCell<'_>) -> bool) -> Self {
         let cells: Vec<_> =
             self.cells.iter().filter(|spans| keeps(RawCell { row: self, spans })).copied().collect();
@@ -169,7 +169,7 @@ pub struct CellSlice<'a> {
 }
 
 impl<'a> CellSlice<'a> {
-    /// The row that they are of.
+    /// The row of these cells.
     #[inline]
     pub(crate) fn row(self) -> &'a RawRow {
         self.row
@@ -199,13 +199,13 @@ impl<'a> CellSlice<'a> {
         self.cells.len() as u32
     }
 
-    /// Those with these numbers.
+    /// The cells with these numbers.
     #[inline]
     pub(crate) fn part(self, numbers: Range<usize>) -> Self {
         Self { cells: self.cells.get(numbers).unwrap_or_default(), ..self }
     }
 
-    /// Those before the first cell that `ends`, and the rest.
+    /// The cells before the first that `ends`, and the rest.
     #[inline]
     pub(crate) fn split_where(self, mut ends: impl FnMut(RawCell<'a>) -> bool) -> (Self, Self) {
         let Self { row, cells } = self;

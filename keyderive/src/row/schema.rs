@@ -125,7 +125,7 @@ impl RowSchema {
         })
     }
 
-    /// What the type says of how long cells are kept, for each family that it says something of.
+    /// The type's rules for how long cells are kept, one for each family that has any.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &'static FamilyRule> {
         self.rules.iter()
     }
@@ -186,7 +186,7 @@ impl RowSchema {
             .find(|field| !matches!(field, FieldSchema::Column { .. }) && field.family() == family)
     }
 
-    /// What the type says of how long a family's cells are kept.
+    /// The type's rule for how long a family's cells are kept.
     pub(crate) fn rule(&self, family: &str) -> Option<&'static FamilyRule> {
         self.rules.iter().find(|rule| rule.family == family)
     }
@@ -268,7 +268,7 @@ impl FieldSchema {
         }
     }
 
-    /// Whether a column of this name makes a struct present that may be absent. The empty name is that of the marker.
+    /// Whether a column of this name makes an optional struct present. The empty name is the marker's.
     pub(crate) fn owns(&self, name: &[u8]) -> bool {
         name.is_empty()
             || self.columns().iter().any(|column| {
@@ -284,7 +284,7 @@ impl FieldSchema {
         }
     }
 
-    /// The families that it reads, with those of former columns.
+    /// The families that it reads, also for former columns.
     pub(crate) fn families(&self) -> impl Iterator<Item = &'static str> {
         let of_columns =
             self.columns().iter().flat_map(ColumnSchema::aliases).filter_map(|alias| alias.family);
@@ -377,7 +377,7 @@ impl ColumnSchema {
         u64::try_from(self.window_micros).ok().filter(|micros| *micros != 0).map(Duration::from_micros)
     }
 
-    /// The former places that are read where the column is absent: of each the family, if it is not that of the column, and the name.
+    /// The former places that are read where the column is absent: the family, if it is not the column's, and the name.
     ///
     /// ```
     /// use keyderive::Row;

@@ -52,7 +52,7 @@ pub struct SelectedColumns {
     has_required: bool,
 }
 
-/// The label of the cell by which a row is returned that has none of the selected columns.
+/// The label of the cell that returns a row without any of the selected columns.
 pub(super) const PRESENCE: &str = "keyderive-row";
 
 impl SelectedColumns {
@@ -64,14 +64,15 @@ impl SelectedColumns {
         self.families.iter().any(|(of, _)| of == family) || self.columns.iter().any(has_name)
     }
 
-    /// Those of a selection.
+    /// The columns of a selection.
     pub(super) fn of(selection: &dyn ErasedSelection) -> Self {
         let mut columns = Self::default();
         selection.columns(&mut columns);
         columns
     }
 
-    /// The filter of these columns, those with versions in at most so many; of cells that are live, if it has to see to that.
+    /// The filter of these columns, with at most `versions` versions of a column that has several; with `live`, of live
+    /// cells only.
     ///
     /// A row without any of them is returned all the same if none is required: its first counted cell is passed without its value, with
     /// a label. A filter of versions after it would count that cell too, so each branch has its own.
@@ -88,7 +89,7 @@ impl SelectedColumns {
             Some(live) => live.of_family(family, filter),
             None => filter,
         };
-        // A server sends a cell as often as filters beside each other pass it.
+        // A server sends a cell once for each branch that passes it.
         let mut families: BTreeMap<String, bool> = BTreeMap::new();
         for (family, all) in self.families {
             *families.entry(family).or_default() |= all;
@@ -131,7 +132,7 @@ impl SelectedColumns {
     }
 }
 
-/// A selection whose type is known to who reads by it.
+/// A selection whose type its reader knows.
 pub(crate) trait ErasedSelection: fmt::Debug + Send + Sync {
     fn columns(&self, out: &mut SelectedColumns);
 
@@ -146,7 +147,7 @@ impl<T: 'static> HeldSelection<T> {
         Self(Box::new(reader))
     }
 
-    /// The selected columns of a row, whose mark of presence is no cell of theirs.
+    /// The selected columns of a row. The cell that marks its presence is none of theirs.
     pub(crate) fn read(&self, row: &RawRow, family: &str) -> Result<T, RowError> {
         match row.without_label(PRESENCE) {
             Some(row) => self.0.read(RowCells::new(&row, family)),
@@ -179,7 +180,7 @@ pub(crate) struct SchemaSelection {
     pub(crate) family: Arc<str>,
 }
 
-/// A field of a row type, of which some columns are selected; a map is selected whole.
+/// A field of a row type with some columns selected; a map is selected whole.
 #[derive(Debug)]
 pub(crate) struct SelectedField {
     pub(crate) schema: &'static FieldSchema,

@@ -8,7 +8,7 @@ use super::{CellError, Mutation, MutationKind, Name, RowError, RowSchema, SERVER
 
 /// Takes the changes to one row.
 ///
-/// Whatever order they come in, what is deleted is deleted before anything is set.
+/// In whatever order the calls come, deletions apply before anything is set.
 pub(crate) trait MutationSink {
     /// Sets the version of a column that has this timestamp.
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]);
@@ -37,7 +37,7 @@ pub(crate) trait MutationSink {
     fn add(&mut self, addition: &Mutation);
 }
 
-/// Passes on all of a row but what it adds to aggregates.
+/// Passes on all of a row except its additions to aggregates.
 pub(crate) struct WithoutAdditions<'s>(pub(crate) &'s mut dyn MutationSink);
 
 impl MutationSink for WithoutAdditions<'_> {
@@ -56,7 +56,7 @@ impl MutationSink for WithoutAdditions<'_> {
     fn add(&mut self, _: &Mutation) {}
 }
 
-/// Passes on what a row adds to aggregates, and nothing else of it.
+/// Passes on only a row's additions to aggregates.
 pub(crate) struct AdditionsAlone<'s>(pub(crate) &'s mut dyn MutationSink);
 
 impl MutationSink for AdditionsAlone<'_> {

@@ -4,8 +4,7 @@ use std::fmt;
 
 /// Where a part of some bytes is. They have less than 4 GiB, as messages and rows do.
 ///
-/// It is one word, so that it is written and read at once: halves that are written one after the other hold up whoever
-/// reads them together.
+/// It is one word: if its halves were written separately, a read of both would stall.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Span(u64);
 

@@ -70,7 +70,8 @@ impl RowSchema {
         match self.map_of(if is_whole_row { "" } else { family }) {
             Some((_, key, stored, kind)) => {
                 // A name that no key of the map has would make the row unreadable.
-                // As such names are shown: otherwise a column that is named as shown would be another one.
+                // It takes such names as they are shown: otherwise a column that is named as shown would
+                // be another one.
                 let qualifier = match key.is_any_bytes() {
                     true => unescaped(name),
                     false => Some(name.as_bytes().to_vec()),

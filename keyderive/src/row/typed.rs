@@ -93,7 +93,7 @@ pub trait Row {
     fn encode(&self, out: &mut RowWriter<'_>) -> Result<(), RowError>;
 }
 
-/// A row without columns, for tables of which the keys say all.
+/// A row without columns, for tables whose keys say all.
 impl Row for () {
     type Decoded<'r> = ();
     const SCHEMA: &'static RowSchema = &RowSchema::__new("()", "", &[], &[]);

@@ -126,7 +126,7 @@ impl<T> Versions<T> {
         self.0.iter()
     }
 
-    /// Adds a version at its place; before those of the same timestamp.
+    /// Adds a version at its place, before others of the same timestamp.
     pub fn insert(&mut self, version: Timestamped<T>) {
         let place = self.0.partition_point(|other| other.timestamp_micros > version.timestamp_micros);
         self.0.insert(place, version);
@@ -154,7 +154,7 @@ impl<T> Deref for Versions<T> {
     }
 }
 
-/// In whatever order.
+/// In any order.
 impl<T> From<Vec<Timestamped<T>>> for Versions<T> {
     fn from(mut versions: Vec<Timestamped<T>>) -> Self {
         versions.sort_by_key(|version| std::cmp::Reverse(version.timestamp_micros));
@@ -203,7 +203,7 @@ impl<'a, T> IntoIterator for &'a Versions<T> {
 /// The time in microseconds, in whole milliseconds, which every table stores.
 pub(crate) fn now_micros() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Behind this second there are no microseconds in 64 bits.
+    // After this second, microseconds do not fit in 64 bits.
     const LAST: u64 = (i64::MAX / 1_000_000 - 1).cast_unsigned();
     let seconds = since_epoch.as_secs().min(LAST).cast_signed();
     seconds * 1_000_000 + i64::from(since_epoch.subsec_millis()) * 1000

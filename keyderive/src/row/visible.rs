@@ -29,7 +29,7 @@ pub(crate) const DEFAULT_VERSIONS: u32 = 1;
 pub(crate) struct Visible {
     /// The columns and families of the row type.
     schema: &'static RowSchema,
-    /// Those of the row type that the table was declared with, of which this one is a part.
+    /// The same of the row type that the table was declared with; `schema` may be a part of it.
     base: &'static RowSchema,
     /// The family of a row that is a map.
     family: Arc<str>,
@@ -42,10 +42,10 @@ pub(crate) struct Visible {
     every_version: bool,
 }
 
-/// Of which columns a row is made.
+/// Which columns a row has.
 #[derive(Clone, Debug)]
 enum Columns {
-    /// All, but for those that a `ttl` hides.
+    /// All except those that a `ttl` hides.
     Everything,
     /// All that are stored.
     Stored,
@@ -85,7 +85,7 @@ impl Visible {
     /// The same columns, of a row that is a map in another family.
     pub(crate) fn in_family(self, family: &str) -> Self {
         let family: Arc<str> = family.into();
-        // That of a part is another one than that of the whole.
+        // The family of a part is not the family of the whole.
         let base_family = match self.columns {
             Columns::RowType => self.base_family,
             _ => Arc::clone(&family),
@@ -180,7 +180,7 @@ impl Visible {
         self.every_version
     }
 
-    /// Whether reads take some columns alone, whose filter says how many versions of each.
+    /// Whether reads take only some columns. Their filter then says how many versions of each.
     pub(crate) fn is_selected(&self) -> bool {
         self.selection.is_some()
     }
@@ -224,7 +224,7 @@ impl Visible {
             if let Some(unasked) = field.columns().iter().find(is_unasked) {
                 return Some(format!("the column `{family}:{}`", unasked.name()));
             }
-            // The marker says that an optional family is there of which no column is.
+            // The marker says that an optional family without columns is there.
             let is_unsure = field.is_optional() && !asked.contains(family, Some(""));
             is_unsure.then(|| format!("the optional family `{family}`"))
         })
@@ -237,7 +237,7 @@ impl Visible {
         schema.rules().find(is_unheeded).filter(|_| !all).map(|rule| rule.family)
     }
 
-    /// The `ttl` of a family: that of the row type, or else of the type that the table was declared with.
+    /// The `ttl` of a family, from the row type, or else from the type that the table was declared with.
     pub(crate) fn ttl(&self, family: &str) -> Option<Duration> {
         self.live(0).ttl(family)
     }
@@ -252,8 +252,8 @@ impl Visible {
         }
     }
 
-    /// What a read takes of a row, but for its [newest versions](Self::newest), by filters that are applied one after the other: the cells
-    /// that count, the caller's filters once, and the selection, which picks of what they leave.
+    /// What a read takes of a row, apart from its [newest versions](Self::newest), as successive filters: the cells that
+    /// count, the caller's filters once, and the selection from what they leave.
     pub(crate) fn filters(&self, now_micros: i64, asked: &ReadFilters) -> Vec<RowFilter> {
         let (mut filters, counted) = (asked.rows.clone(), self.cells(now_micros));
         let Some(selection) = &self.selection else {
@@ -264,8 +264,8 @@ impl Visible {
             return vec![RowFilter::in_selection()];
         }
         let columns = SelectedColumns::of(&**selection);
-        // Without filters between them, each branch of the selection has what counts of its own families, which is less to evaluate. Of a
-        // part of the row type, not every cell of a family counts.
+        // Without filters in between, each branch of the selection passes the counting cells of its own families, which is
+        // less to evaluate. It cannot for a part of the row type, where not every cell of a family counts.
         if asked.cells.is_empty() && matches!(self.columns, Columns::Everything) {
             filters.push(columns.filter(Some(self.live(now_micros)), counted, asked.versions));
         } else {
@@ -275,7 +275,8 @@ impl Visible {
         filters
     }
 
-    /// The newest versions of each column that a read takes of what is left. None if it takes all, or what a selection leaves.
+    /// The filter of the newest versions of each column, after the others. None if a read takes all versions, or has a
+    /// selection.
     pub(crate) fn newest(&self, versions: Option<u32>) -> Option<RowFilter> {
         let versions = versions.or((!self.every_version).then_some(DEFAULT_VERSIONS));
         versions.filter(|_| !self.is_selected()).map(RowFilter::latest)
@@ -293,8 +294,8 @@ impl Visible {
         RowFilter::chain(filters.into_iter().chain(RowFilter::existence()))
     }
 
-    /// Passes a cell of a row that is there for a write if absent: one with any cell that no `ttl` hides, named by the row type or not.
-    /// None if every stored row is.
+    /// Passes a cell of a row that exists for a write if absent: one with any cell that no `ttl` hides, named by the row
+    /// type or not. None if every stored row exists.
     pub(crate) fn presence(&self, now_micros: i64) -> Option<RowFilter> {
         self.live(now_micros).cells()
     }

@@ -184,7 +184,7 @@ impl Comparison {
         };
         let expected = table.expected();
         let is_there = |family: &&Family| info.family(family.name()).is_some();
-        // What a change of the families does not mend.
+        // What a change of the families cannot mend.
         let fixed = Expected {
             families: expected.families.iter().filter(is_there).cloned().collect(),
             declared_rules: Vec::new(),
@@ -266,7 +266,7 @@ impl TableChanges {
         &self.faults
     }
 
-    /// The garbage collection rules that are not those of a new table, and stay, since no row type declares them.
+    /// The garbage collection rules that differ from a new table's, and stay, since no row type declares them.
     #[must_use]
     pub fn undeclared_rules(&self) -> &[UndeclaredRule] {
         &self.found.undeclared

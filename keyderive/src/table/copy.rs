@@ -68,9 +68,9 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// # }
     /// ```
     ///
-    /// The closure has the decoded key and the row, of which [`RowRef::read`] decodes the columns. It returns the new key, an
-    /// `Option` of it, where `None` leaves the row out, or a `Result` of one of them. Of the same row it must always return the
-    /// same, and of different rows different keys: two rows with one new key are an error.
+    /// The closure has the decoded key and the row; [`RowRef::read`] decodes its columns. It returns the new key, an
+    /// `Option` of it, where `None` leaves the row out, or a `Result` of one of them. It must always return the same for the
+    /// same row, and different keys for different rows: two rows with one new key are an error.
     ///
     /// [`CopyTo`] says what is copied, what must hold before, and what its settings are.
     pub fn copy_to<'a, N, Q, T>(
@@ -157,7 +157,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 ///
 /// # Cancel safety
 /// If its future is dropped, it sends nothing more. Requests in flight may still be applied; written rows stay. The registry may name row
-/// types for the new table of which no row was copied: [`retire_row_type`](Table::retire_row_type) takes them off.
+/// types for the new table without a copied row: [`retire_row_type`](Table::retire_row_type) takes them off.
 #[must_use = "a copy does nothing until it is awaited"]
 pub struct CopyTo<'a> {
     mapping: Mapping<'a>,
@@ -220,9 +220,9 @@ impl<'a> CopyTo<'a> {
     /// # }
     /// ```
     ///
-    /// It makes every check that the copy begins with: the families of both tables, whether the new one is empty, and the checkpoint. Of a
-    /// table that nobody writes to, `rows` and `bytes` are what the copy then writes. Two rows with one new key are found among as many
-    /// rows as have 64 MiB of keys.
+    /// It makes every check that the copy begins with: the families of both tables, whether the new one is empty, and the
+    /// checkpoint. If nobody writes to the table, `rows` and `bytes` are what the copy then writes. Two rows with one new
+    /// key are found among as many rows as have 64 MiB of keys.
     ///
     /// # Errors
     /// Those with which the copy would not start; when a request fails. That rows cannot be copied is no error: see
@@ -258,9 +258,10 @@ impl<'a> CopyTo<'a> {
     /// # }
     /// ```
     ///
-    /// It reads no further row, and writes those that it has read, which are up to the [look-ahead](Self::look_ahead), or with a
-    /// [`rate`](Self::rate) those of a second. So the checkpoint counts every row that is written, and
-    /// [`copied`](CopyReport::copied) too. A copy whose future is dropped instead repeats the rows since its last checkpoint.
+    /// It reads no further row, and writes the rows that it has read: up to the [look-ahead](Self::look_ahead), or with a
+    /// [`rate`](Self::rate) the rows of a second. So the checkpoint counts every row that is written, and
+    /// [`copied`](CopyReport::copied) too. A copy whose future is dropped instead repeats the rows since its last
+    /// checkpoint.
     pub fn stop_on(mut self, signal: impl Future<Output = ()> + Send + 'a) -> Self {
         self.stop = Some(Box::pin(signal));
         self
@@ -299,8 +300,8 @@ impl<'a> CopyTo<'a> {
         self
     }
 
-    /// How many bytes of rows are buffered before any is sent, and kept buffered. More spreads rows better over the new table; a
-    /// resumed copy repeats about so many.
+    /// How many bytes of rows are buffered before any is sent, and kept buffered. More spreads rows better over the new
+    /// table; a resumed copy repeats about this many.
     pub fn look_ahead(mut self, bytes: usize) -> Self {
         self.settings.engine.look_ahead.bytes = bytes;
         self
@@ -345,7 +346,7 @@ impl<'a> CopyTo<'a> {
         self
     }
 
-    /// Copies also if the new table has rows, such as those of a copy without a checkpoint that was killed.
+    /// Copies also if the new table has rows, such as a killed copy without a checkpoint leaves.
     ///
     /// A copied row keeps other cells that the new table has under its key, and rows of other keys stay. The comparison then
     /// reports them.

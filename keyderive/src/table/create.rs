@@ -76,8 +76,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The families and their
-    /// garbage collection rules are those of [`create`](Self::create).
+    /// A salted table begins with one tablet for each bucket, so that the first writes are spread. It has the families
+    /// and garbage collection rules of [`create`](Self::create).
     ///
     /// If several programs call it at the same time, one creates the table and the others compare it. An existing table is
     /// compared as by [`verify`](Self::verify), without the types of its columns. Key types with tags can share a table: the call adds this one's stamp. Each
@@ -596,8 +596,8 @@ fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
         let of_ranges = request.ranges().iter().map(|range| range.start().to_vec());
         let of_request = of_ranges.chain(request.keys().iter().map(|key| key.to_vec()));
         match schema.first_salt() {
-            // A start has a salt that comes first, so it is repeated for every bucket. It may end before a salt that
-            // comes after a field, so it is taken as it is.
+            // A start contains a salt that comes first, so it is repeated for every bucket. A start may end before a
+            // salt that comes after a field, so it is taken as it is.
             Some(salt) if salt.fields_before() == 0 => {
                 let bucket = request.stored_bucket();
                 starts.extend(

@@ -171,7 +171,7 @@ impl Layouts {
     }
 }
 
-/// What became of the tables of [`Layouts`], none of which has a fault. Printed with `{}`, a line for each table.
+/// What became of the tables of [`Layouts`], if none has a fault. Printed with `{}`, a line for each table.
 #[derive(Clone, Debug)]
 pub struct DeclaredTables {
     tables: Vec<DeclaredTable>,
@@ -223,7 +223,7 @@ pub struct DeclaredTablesError {
 }
 
 impl DeclaredTablesError {
-    /// All tables, by name: those without faults too, of which some may have been created.
+    /// All tables, by name, also those without faults: some of these may have been created.
     #[must_use]
     pub fn tables(&self) -> &[DeclaredTable] {
         &self.tables

@@ -32,7 +32,7 @@ pub struct WrittenRowType {
     pub name: String,
     /// What [`retire_row_type`](Table::retire_row_type) takes.
     ///
-    /// It is of more than [`RowSchema::fingerprint`]: of what an absent column is, too.
+    /// It covers more than [`RowSchema::fingerprint`]: also what an absent column is.
     pub fingerprint: String,
     /// Whether programs write whole rows of it, or columns of rows alone.
     pub is_of_rows: bool,
@@ -135,8 +135,8 @@ impl<K, R, S: Reads> Table<K, R, S> {
 }
 
 impl Handle {
-    /// The check that a handle's first call begins with that depends on the row type: beside that of the table, at the same time, that of
-    /// the row type.
+    /// The check before a handle's first call that depends on the row type: of the table and, at the same time, of the row
+    /// type.
     #[inline]
     pub(super) async fn ensure_fits(&self, written: Written) -> Result<(), Error> {
         match self.is_fit_checked(written) {
@@ -163,8 +163,8 @@ impl Handle {
         try_join(self.ensure_checked(), row_type).await.map(drop)
     }
 
-    /// Compares the row type with those that other programs declare for these tables, and registers it if the call writes. Of a type by
-    /// which columns alone are written, the values are compared; of one that reads, whether it reads theirs.
+    /// Compares the row type with those that other programs declare for these tables, and registers it if the call writes.
+    /// If the call writes only columns, the values are compared; if it reads, whether it reads the others' values.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first type that does not fit.
@@ -180,7 +180,7 @@ impl Handle {
         Ok(())
     }
 
-    /// The comparison before stored cells of another table are copied to this one: that this row type reads them.
+    /// Checks, before stored cells of another table are copied to this one, that this row type reads them.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first row type of the other table whose values it would read otherwise.
@@ -279,7 +279,7 @@ impl Handle {
             }
             if record.is_of(&ids) {
                 self.compare_with(table, &record, &own, json, written).await?;
-                // Whoever writes rows writes their columns.
+                // A program that writes rows writes their columns.
                 let kinds = [own.kind, LayoutKind::Row];
                 let mut known = record.row_types(&own.tag).filter(|known| kinds.contains(&known.kind));
                 if known.any(|known| known.fingerprint == own.fingerprint) {
@@ -296,7 +296,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Compares the row type with those of a table's record: with each as the newer or as the older one of the two.
+    /// Compares the row type with each one of a table's record, as the newer or the older of the two.
     async fn compare_with(
         &self,
         table: &Route,
@@ -306,7 +306,7 @@ impl Handle {
         written: Written,
     ) -> Result<(), Error> {
         let own_time = record.first_time(own);
-        // A known one too: a program may have declared it by the columns that it writes alone.
+        // A known type is compared too: a program may have declared it only for the columns that it writes.
         for other in record.row_types(&own.tag).filter(|other| other.fingerprint != own.fingerprint) {
             let order = match own_time {
                 Some(_) => own_time.cmp(&record.first_time(other)),
@@ -422,8 +422,8 @@ fn unread_layout(table: &str, layout: &DeclaredLayout, fault: impl Display) -> E
     )
 }
 
-/// Has the record of a table name the row types of another one, whose rows move or are copied there: as far as that can be done, unless
-/// the settings require the check of layouts.
+/// Adds the row types of the old table to the record of the new one, where its rows move or are copied. A failure is an
+/// error only if the settings require the check of layouts.
 pub(super) async fn carry_row_types(
     old: (&Client, &Route, KeyType, &TableInfo),
     new: (&Client, &Route, KeyType, &TableInfo),
@@ -466,8 +466,8 @@ async fn try_carry_row_types(
     }
 }
 
-/// Why a program of a row type cannot share a table with those of another one, whose layout was saved: if both write rows, or one of them
-/// columns alone. Of two types from the same time, each counts as the newer one.
+/// Why programs of a row type and of a saved one cannot share a table, if both write rows, or one of them only columns. If
+/// both types are from the same time, each counts as the newer one.
 fn incompatibility(json: &str, saved: &str, writes_rows: bool, order: Ordering) -> Option<String> {
     let (new, old) = if order.is_ge() { (json, saved) } else { (saved, json) };
     let changes = changes(new, old)?;
@@ -508,7 +508,7 @@ fn listed<'c>(changes: impl Iterator<Item = &'c SchemaChange>) -> Option<String>
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// What a read says that would read other values than those that are stored.
+/// The error of a read that would read other values than the stored ones.
 fn refused_read(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> String {
     let DeclaredLayout { fingerprint, type_name, .. } = other;
     format!(
@@ -519,8 +519,8 @@ fn refused_read(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> St
     )
 }
 
-/// What a write says whose row type does not fit another one. `order` is that of this program's type and the other one in the registry, the
-/// newer one greater.
+/// The error of a write whose row type does not fit another one. `order` compares this program's type with the other one by
+/// their times in the registry.
 fn refused_write(
     own: &DeclaredLayout,
     other: &DeclaredLayout,

@@ -62,9 +62,9 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     ///   UserKey { id: 7 } (`00000000000000000007`): `users-4` has no row SaltedKey { id: 7 } (`2#00000000000000000007`)
     /// ```
     ///
-    /// The closure has the decoded key and the row, of which [`RowRef::read`] decodes the columns; it returns the key in the other
-    /// table, an `Option` of it, where `None` leaves the row out, or a `Result`. Of the same row it must always return the same. For
-    /// tables of one key type it is `|key, _| key`. [`Diff`] describes how it runs, and its settings.
+    /// The closure has the decoded key and the row; [`RowRef::read`] decodes its columns. It returns the key in the other
+    /// table, an `Option` of it, where `None` leaves the row out, or a `Result`. It must always return the same for the same
+    /// row. For tables of one key type it is `|key, _| key`. [`Diff`] describes how it runs, and its settings.
     pub fn diff<'a, N, Q, T>(
         &self,
         other: &Table<N, Q, impl OneTable>,
@@ -88,8 +88,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 ///
 /// 1. The rows of the old table are read by [partitions](Table::partitions), several at a time, and the rows of their new keys
 ///    in batches of up to 1000. Cells are compared with their timestamps: every version of every column in every family.
-/// 2. The keys of the new table are read and counted, with sums of their hashes. If these are those of the rows found before,
-///    the new table has no other row, and no two rows of the old table have one key. Otherwise the keys whose hashes differ are
+/// 2. The keys of the new table are read and counted, with sums of their hashes. If these match the rows found before, the
+///    new table has no other row, and no two rows of the old table have one key. Otherwise the keys whose hashes differ are
 ///    read once more in both tables.
 ///
 /// Memory is bounded: [`parallel`](Self::parallel) batches of at most 4 MiB from each table, or a single larger row, 3 MiB of
@@ -124,7 +124,7 @@ pub struct Diff<'a> {
     on_progress: Option<OnProgress<'a>>,
 }
 
-/// How a comparison runs that has no settings.
+/// The default settings of a comparison.
 pub(super) const DEFAULT: Comparison =
     Comparison { parallel: 8, first: 20, only_newest: false, reports_foreign: false };
 

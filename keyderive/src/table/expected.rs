@@ -55,7 +55,7 @@ impl Handle {
         self.schema_of(family, |family| self.visible.schema().has_versions(Some(family)))
     }
 
-    /// The families of which the row type reads every version.
+    /// The families in which the row type reads every version.
     pub(super) fn versioned_families(&self) -> Vec<String> {
         self.family_names().filter(|name| self.has_versions(name)).map(str::to_owned).collect()
     }
@@ -219,7 +219,7 @@ pub(super) fn check_schema(
     Err(Error::mismatch(info.name(), fault))
 }
 
-/// Fails for a table whose row key schema is not that of the key type, so that `verify` would reject it with whatever stamp.
+/// Fails for a table whose row key schema is not the key type's, so that `verify` would reject it with any stamp.
 pub(super) fn check_schema_of(key: KeyType, info: &TableInfo) -> Result<(), Error> {
     check_schema(key, info, schema_of(key).as_ref()).map(drop)
 }

@@ -37,7 +37,7 @@ impl Handle {
         Self { client, name, key, visible, check: Check::pending(), misfit: None, skipped: None }
     }
 
-    /// A table of which all that is stored counts, whatever its layout.
+    /// A table of any layout, in which everything stored counts.
     pub(super) fn stored(client: &Client, name: &str, key: KeyType) -> Self {
         let visible = Visible::everything(<() as Row>::SCHEMA, DEFAULT_FAMILY).stored();
         Self { check: Check::Off, ..Self::new(client, name, key, visible) }
@@ -48,7 +48,7 @@ impl Handle {
         Self { client, ..self.clone() }
     }
 
-    /// The same table with rows of which other cells count.
+    /// The same table, of whose rows `visible` says which cells count.
     pub(super) fn with_rows(&self, visible: Visible) -> Self {
         let misfit = visible.misfit().map(|text| Error::definition(&self.name, text));
         Self { visible, check: self.check.again(), misfit, ..self.clone() }
@@ -102,7 +102,7 @@ impl Handle {
         self.visible.is_selected().then(|| without_presence(row)).flatten()
     }
 
-    /// Decodes a row of which columns are selected.
+    /// Decodes a row with selected columns.
     pub(super) fn decode_selected<T: 'static>(&self, stored: &RawRow) -> Result<T, Error> {
         // Only `select` makes such a table, and its other reads fail before anything is sent.
         let Some(read) = self.visible.read_selected(stored) else {
@@ -111,8 +111,8 @@ impl Handle {
         read.map_err(|error| Error::row(&self.name, stored.key(), error.of_row(stored)))
     }
 
-    /// The ranges in a part of the key space that hold the rows of the key type: those of its tag; without a tag all, so that a
-    /// foreign row is found wherever it is.
+    /// The ranges in a part of the key space that hold the rows of the key type: the keys with its tag; without a tag all,
+    /// so that a foreign row is found anywhere.
     pub(super) fn ranges_within(&self, window: KeyRange) -> Vec<KeyRange> {
         match self.key.schema().tag() {
             None => vec![window],
@@ -167,9 +167,9 @@ pub(super) enum Check {
 /// The version of the client's schema cache at the last check; 0 before the first.
 #[derive(Debug, Default)]
 pub(super) struct CheckedAt {
-    /// Of the key layout, and of the families of the row type.
+    /// For the key layout and the families of the row type.
     pub(super) table: AtomicU64,
-    /// Of the row type beside those that other programs declare, for writes of rows.
+    /// For the row type compared with other programs' ones, for writes of rows.
     rows: AtomicU64,
     /// The same for writes of columns.
     columns: AtomicU64,
@@ -197,7 +197,7 @@ impl CheckedAt {
         }
     }
 
-    /// Whoever may write values may read them.
+    /// A call that may write values may also read them.
     #[inline]
     fn is_compared(&self, written: Written, version: u64) -> bool {
         let is_at = |at: &AtomicU64| at.load(Ordering::Relaxed) == version;

@@ -128,9 +128,9 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
 /// Then partitions take turns, in an order where successive ones are far apart:
 ///
 /// - A request holds rows of one partition, so one tablet serves it. They are in the order of their keys, each key once.
-/// - The buffered rows of each partition are split into as many requests as those of the fullest one, so all partitions run
-///   out together. Of any 10 × n successive requests, where n is the number of partitions, no partition has more than
-///   3 times an even share, as long as all partitions have buffered rows.
+/// - The buffered rows of each partition are split into as many requests as the fullest partition needs, so all partitions
+///   run out together. Of any 10 × n successive requests, where n is the number of partitions, no partition has more than 3
+///   times an even share, as long as all partitions have buffered rows.
 /// - Successive requests of a partition are far apart too, so that sorted input is not written in its order to a table that
 ///   has not been split yet.
 ///
@@ -343,9 +343,9 @@ impl<'a, T, S> Load<'a, T, S> {
     /// # }
     /// ```
     ///
-    /// The other columns are written as without it: by default the row's columns are replaced, so those of the last of several items with
-    /// one key stay; with [`new_rows`](Self::new_rows) none is deleted. A row may have aggregates alone. Another load of the same input,
-    /// from its beginning, adds again.
+    /// The other columns are written as without it: by default the row's columns are replaced, so of several items with one
+    /// key the last one's stay; with [`new_rows`](Self::new_rows) none is deleted. A row may have aggregates alone. Another
+    /// load of the same input, from its beginning, adds again.
     ///
     /// A load with it and one without do not accept each other's checkpoints. It cannot be combined with [`if_absent`](Self::if_absent).
     pub fn add_sums(mut self) -> Self {
@@ -353,7 +353,8 @@ impl<'a, T, S> Load<'a, T, S> {
         self
     }
 
-    /// Adds items again of which a resumed load [cannot know](Self#sums) whether they were counted, where it would end with an error.
+    /// Adds items again if a resumed load [cannot know](Self#sums) whether they were counted, instead of ending with an
+    /// error.
     ///
     /// [`LoadReport::may_be_counted_twice`] names these items, also in the reports of loads that resume this one. The server skips those
     /// whose tokens it still remembers.

@@ -275,7 +275,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         self.store.scanned().ensure_checked(&self.handle).await
     }
 
-    /// The check that every call begins with that writes cells.
+    /// The check before every call that writes cells.
     #[inline]
     async fn ensure_writable(&self, written: Written) -> Result<(), Error>
     where
@@ -284,18 +284,18 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         self.ensure_fits(written).await
     }
 
-    /// The check that every call begins with that depends on the row type.
+    /// The check before every call that depends on the row type.
     #[inline]
     async fn ensure_fits(&self, written: Written) -> Result<(), Error> {
         self.store.scanned().ensure_fits(&self.handle, written).await
     }
 
-    /// The table that its scans are of.
+    /// The table that its scans read.
     fn scanned(&self) -> Table<K, R, S::Scanned> {
         self.scanned_with(self.handle.clone())
     }
 
-    /// The table of another handle that its scans are of.
+    /// The same for another handle.
     fn scanned_with<T>(&self, handle: Handle) -> Table<K, T, S::Scanned> {
         Table { handle, store: self.store.scanned().clone(), types: PhantomData }
     }
@@ -319,7 +319,7 @@ impl<K, R> Table<K, R> {
 }
 
 impl<K, R, S: Clone> Table<K, R, S> {
-    /// The table that another handle is of.
+    /// The table with another handle.
     fn with_handle<T>(&self, handle: Handle) -> Table<K, T, S> {
         Table { handle, store: self.store.clone(), types: PhantomData }
     }

@@ -228,7 +228,7 @@ impl PutBothError {
         self.errors().all(Error::is_retryable)
     }
 
-    /// Whether the outcome of a row is unknown; [`PutSide::outcome`] says of which.
+    /// Whether the outcome of a row is unknown; [`PutSide::outcome`] says which one's.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         self.errors().any(Error::is_outcome_unknown)

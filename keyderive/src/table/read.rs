@@ -115,7 +115,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         self.handle.skipped.clone().unwrap_or_default()
     }
 
-    /// The stored row with this key, of which the columns that are read.
+    /// The columns that are read of the stored row with this key.
     pub(super) async fn read_stored(&self, key: &K) -> Result<Option<RawRow>, Error> {
         self.ensure_fits(Written::Nothing).await?;
         let key = self.encode(key)?;
@@ -266,9 +266,9 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// [`update_all`](Self::update_all) or [`Writer::update`](super::Writer::update).
     ///
     /// `T` must read every value that the table's own row type writes; otherwise every call of the new table fails before anything is
-    /// sent. What the table's own row type says of a family, such as its `ttl`, holds for `T` too. Of a table of `()`, which writes no
-    /// column, `T` may be any type. A column of `T` that the table's own row type does not have, such as one of another program or a misspelt
-    /// one, is no fault: it is read where a row has it, and is absent elsewhere.
+    /// sent. What the table's own row type says of a family, such as its `ttl`, holds for `T` too. For a table of `()`,
+    /// which writes no column, `T` may be any type. A column of `T` that the table's own row type does not have, such as one
+    /// of another program or a misspelt one, is no fault: it is read where a row has it, and is absent elsewhere.
     ///
     /// An optional family of `T` is `Some` if a row has its marker, or one of the columns that `T` has in it; other columns of the family do
     /// not count. An enum that is stored as a code is compared by its codes, not by the names of its variants.

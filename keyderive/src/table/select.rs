@@ -80,7 +80,7 @@ impl<K: TableKey, R: Row, S: Reads> Scan<K, R, S> {
 }
 
 impl Handle {
-    /// The same table with rows of which these columns alone are read.
+    /// The same table, with only these columns read of its rows.
     fn selected<R, C: Selection<R>>(&self, selection: C) -> Self
     where
         C::Output: 'static,

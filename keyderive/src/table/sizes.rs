@@ -60,7 +60,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         Ok(TableSizes::new(&samples, |key| K::stored_by(schema, key).ok()))
     }
 
-    /// The parts of the table for readers that share a scan: those of [`sizes`](Self::sizes), cut where buckets of the salt begin.
+    /// The parts of the table for readers that share a scan: the parts of [`sizes`](Self::sizes), cut where buckets of the
+    /// salt begin.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -167,7 +168,8 @@ pub struct SizedPart<K> {
     pub start: Option<K>,
     /// The key before which it ends; none as for the start.
     pub end: Option<K>,
-    /// About how many bytes are stored in it; none for the rows after the last key that the service sampled, of which it says nothing.
+    /// About how many bytes are stored in it; none for the rows after the last sampled key, since the service says nothing
+    /// about them.
     pub bytes: Option<u64>,
 }
 
@@ -196,9 +198,9 @@ impl<K> TableSizes<K> {
         let (mut parts, mut from, mut before, mut is_whole) = (Vec::new(), &[][..], 0, false);
         for (key, offset) in samples.iter().map(|(key, offset)| (&**key, *offset)) {
             let end = Some(key).filter(|key| !key.is_empty());
-            // Offsets only grow; what a server says otherwise is no size.
+            // Offsets only grow; if they do not, the size is not known.
             let bytes = u64::try_from(offset).ok().and_then(|offset| offset.checked_sub(before));
-            // A server that samples a key twice has nothing between.
+            // If a server samples a key twice, nothing is between.
             if end != Some(from) {
                 parts.push(part(from, end, bytes));
             }
@@ -232,7 +234,7 @@ impl<K> TableSizes<K> {
         Self { parts }
     }
 
-    /// About how many bytes are stored in all parts of which the service says it.
+    /// About how many bytes are stored in all parts whose size the service says.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.parts.iter().filter_map(|part| part.bytes).fold(0, u64::saturating_add)
@@ -261,7 +263,7 @@ impl<K> fmt::Display for SizedPart<K> {
 pub struct HotTablets<K> {
     /// The tablets, the hottest first.
     pub tablets: Vec<HotTablet<K>>,
-    /// The locations of which the service could not list the clusters, as it names them: their tablets may be missing.
+    /// The locations whose clusters the service could not list, as it names them: their tablets may be missing.
     pub unreachable: Vec<String>,
 }
 

@@ -102,9 +102,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// It replaces the stamp of the first epochs by that of all, in one request. From then on [`verify`](Self::verify) and the first
-    /// request of a program without the last epochs fail. A program that has made its first request runs on; if it still does at the bound,
-    /// it writes rows without the new salt.
+    /// It replaces the stamp of the first epochs by the stamp of all, in one request. From then on [`verify`](Self::verify)
+    /// and the first request of a program without the last epochs fail. A program that has made its first request runs on;
+    /// if it still does at the bound, it writes rows without the new salt.
     ///
     /// It looks at no row, so that it can keep old programs out of a table that has rows in the wrong layout already: count them
     /// before.
@@ -262,7 +262,7 @@ impl TableLayout {
 }
 
 impl StampName {
-    /// That of a table with keys of this type.
+    /// The stamp of a table with keys of this type.
     pub(super) fn of(key: KeyType) -> Self {
         Self::of_schema(key.schema())
     }
@@ -272,8 +272,8 @@ impl StampName {
         Self { tag, is_pair: false, fingerprint: schema.fingerprint().to_u64() }
     }
 
-    /// That of a table while it is re-keyed from one key type to another, for `key`, which is one of both. Programs that know nothing of
-    /// the re-keying are refused.
+    /// The stamp of a table while it is re-keyed from one key type to another; `key` is one of the two. Programs that know
+    /// nothing of the re-keying are refused.
     pub(super) fn of_pair(key: KeyType, pair: [KeyType; 2], names: &[&str]) -> Self {
         let mut hash = Fnv::new();
         for key in pair {
@@ -411,7 +411,8 @@ pub(super) fn of_tag(key: KeyType, info: &TableInfo) -> Result<Vec<Stamp>, Error
 
 /// Replaces stamps of a table by another one, and adds a family in the same request; returns whether the table has both then.
 ///
-/// If none of the replaced ones is there, it has neither: another program has gone on. Without any, the stamp is added beside others.
+/// If the table has none of these stamps, it gets neither: another program has gone on. If `old` is empty, the new stamp
+/// is added to the others.
 pub(super) async fn replace(
     client: &Client,
     table: &str,
@@ -613,7 +614,7 @@ pub(super) fn contradiction(key: KeyType, info: &TableInfo) -> Error {
     contradiction_with(key, info, None)
 }
 
-/// As [`contradiction`], with what differs in the layouts, as far as the registry has that of the stamp.
+/// As [`contradiction`], with what differs in the layouts, as far as the registry has the stamp's layout.
 pub(super) async fn explained(error: Error, key: KeyType, client: &Client, info: &TableInfo) -> Error {
     if !error.is_table_mismatch() || status(key, info).is_ok() || !client.settings().registry {
         return error;

@@ -26,11 +26,12 @@ use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 /// }
 /// ```
 ///
-/// [`Writes`] adds the calls that write, and [`OneTable`] those of a table that is not re-keyed. [`Direct`],
-/// [`Pair`](crate::rekey::Pair) and [`ReadOnly`] implement it, and no other type can.
+/// [`Writes`] adds the calls that write, and [`OneTable`] the calls of a table that is not re-keyed.
+/// [`Direct`], [`Pair`](crate::rekey::Pair) and [`ReadOnly`] implement it, and no other type can.
 #[expect(private_bounds, reason = "it is sealed: its calls take types of the client")]
 pub trait Reads: Source {
-    /// What scans and selections of the table are over. It is the same for a table that only reads, so no scan is compiled twice.
+    /// What scans and selections of the table read. It is the same for a table that only reads, so no scan is compiled
+    /// twice.
     type Scanned: ReadStore + Reads<Scanned = Self::Scanned>;
 
     #[doc(hidden)]
@@ -156,7 +157,7 @@ impl OneTable for Direct {}
 #[diagnostic::do_not_recommend]
 impl OneTable for ReadOnly<Direct> {}
 
-/// The calls that a table's reads are made of. Keys are those of the table's key type, encoded.
+/// The calls that a table's reads are made of. Keys are of the table's key type, encoded.
 pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     /// What a scan selects besides its plan.
     type OtherPlan: Clone + fmt::Debug + Send;
@@ -169,12 +170,12 @@ pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference.
     fn ensure_checked(&self, table: &Handle) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// The check that every call begins with that depends on the row type: beside [`ensure_checked`](Self::ensure_checked), that it fits
-    /// those of other programs.
+    /// The check before every call that depends on the row type: as [`ensure_checked`](Self::ensure_checked), and that the
+    /// row type fits other programs'.
     fn ensure_fits(&self, table: &Handle, written: Written)
     -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// The stored row with this key, of which what the filter lets through.
+    /// What the filter lets through of the stored row with this key.
     fn read_row(
         &self,
         table: &Handle,
@@ -213,7 +214,7 @@ pub(crate) trait WriteStore: ReadStore {
     /// Deletes one row.
     fn delete_row(&self, table: &Handle, key: Bytes) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// What deletes a row, in a larger request.
+    /// The mutations that delete a row, for a larger request.
     fn deletion(&self) -> MutationList;
 
     /// Watches whether a call with several requests still writes to the table that it began with.

@@ -26,8 +26,9 @@ use crate::row::now_micros;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Whether the table has the stamp of the key type's layout, an empty column family that it is created with, or that of
-    /// the layout without the last of its salts from a date on. False only if [`Verify::allow_unstamped`] accepts that.
+    /// Whether the table has the stamp of the key type's layout, an empty column family that it is created with, or the
+    /// stamp of the layout without the last of its salts from a date on. False only if [`Verify::allow_unstamped`] accepts
+    /// that.
     pub stamp: bool,
     /// Whether the table has a row key schema, which is then the expected one. The emulator stores none.
     pub row_key_schema: bool,
@@ -47,7 +48,7 @@ pub struct Verify {
     name: Route,
     expected: Result<Expected, Error>,
     allows_unstamped: bool,
-    /// The key types that share the table, of which each has a stamp.
+    /// The key types that share the table, each with its own stamp.
     keys: Vec<KeyType>,
 }
 
@@ -167,7 +168,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///   [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max), and of bytes elsewhere. If the row type has
     ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version. For aggregates
     ///   without windows, whose cells are at time 0, it must not remove cells by their age.
-    /// - Its row key schema, if it has one, must be that of the key type. It may have none, since it may have been created
+    /// - Its row key schema, if it has one, must be the key type's. It may have none, since it may have been created
     ///   without, and the emulator stores none.
     ///
     /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules. Neither compares the types of
@@ -307,8 +308,8 @@ impl Handle {
         Ok(())
     }
 
-    /// The check before the table itself is changed: that it is the one that was meant, neither the registry nor stamped with other layouts
-    /// of its keys alone.
+    /// Checks, before the table itself is changed, that it is the one that was meant: not the registry, and not stamped only
+    /// with other layouts of its keys.
     ///
     /// If the schema of the table cannot be read, it passes, unless the settings require the check.
     pub(super) async fn check_meant(&self) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use super::handle::Check;
 use super::{Handle, stamp};
 use crate::client::{Error, Freshness, TableInfo};
 
-/// How old the definition of a table may be by which rows are sent.
+/// How old a table's definition may be when rows are sent by it.
 pub(super) const MAX_AGE: Duration = Duration::from_secs(10);
 
 /// What a call that runs long knows of the table that it writes to.
@@ -24,7 +24,7 @@ pub(crate) struct Watch(Option<Mutex<Watched>>);
 struct Watched {
     /// The last definition that fits; none if none could be read.
     accepted: Option<Arc<TableInfo>>,
-    /// When the definition was last asked for that was found as it must be.
+    /// When the last definition that fits was requested.
     asked: Option<Instant>,
     /// When to ask next.
     due: Instant,
@@ -41,7 +41,7 @@ struct Watched {
 }
 
 impl Watch {
-    /// For a call of which no table is checked, or of which each request is.
+    /// For a call whose tables are not checked, or whose every request is.
     pub(super) fn off() -> Self {
         Self(None)
     }
@@ -89,7 +89,7 @@ impl Watch {
         Ok(())
     }
 
-    /// After so many rows were sent, of which so many are certainly not written.
+    /// Notes that `rows` rows were sent; `not_written` of them are certainly not written.
     pub(super) fn after(&self, rows: usize, not_written: usize) {
         self.with(|watched| {
             watched.in_flight = watched.in_flight.saturating_sub(rows as u64);
@@ -169,7 +169,7 @@ impl Watched {
         self.version != table.client.info_version()
     }
 
-    /// Whether the table is another one than that of the rows that were sent, under the same name.
+    /// Whether the table is not the one that rows were sent to, but another one of its name.
     fn is_remade(&self, info: &TableInfo) -> bool {
         let before = self.accepted.as_deref().map_or_else(Vec::new, stamp::table_ids);
         self.sent > 0 && !before.is_empty() && !stamp::table_ids(info).iter().any(|id| before.contains(id))

@@ -33,9 +33,9 @@ use crate::row::{
 /// Which versions of a column must be young enough to be read.
 #[derive(Clone, Copy, Debug)]
 enum CheckedVersions {
-    /// The newest, of a whole row: the others may have expired since they were read.
+    /// The newest, for a whole row: the others may have expired since they were read.
     Newest,
-    /// Each, of changes: every one was asked for by itself.
+    /// Each, for changes: the caller gave every one by itself.
     Each,
 }
 
@@ -557,9 +557,9 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// # }
     /// ```
     ///
-    /// A row with any cell exists, even if the cell is in a family that the row type does not have. A row of which a `ttl` hides
-    /// [every cell](crate::guide::promises#rows-that-a-ttl-hides), by the client's clock, does not exist, and is replaced whole. The
-    /// result and unknown outcomes are those of [`put_if`](Self::put_if).
+    /// A row with any cell exists, even if the cell is in a family that the row type does not have. If a `ttl` hides [every
+    /// cell](crate::guide::promises#rows-that-a-ttl-hides) of a row, by the client's clock, the row does not exist, and is
+    /// replaced whole. The result and unknown outcomes are as for [`put_if`](Self::put_if).
     ///
     /// # Errors
     /// Those of [`put_if`](Self::put_if).
@@ -914,7 +914,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: OneTable + Writes,
     {
-        // Stored rows, so that none stays whose cells a `ttl` hides, or of which the row type has no column.
+        // Stored rows, so that rows also go whose cells a `ttl` hides, or that have no column of the row type.
         let rows = self.scan(plan).raw().keys_only();
         let mut rows = rows.unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
@@ -1035,7 +1035,7 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
     /// Sets a column to a value, at the server's time.
     ///
     /// A former name of the column is deleted, so that its value does not return. So are the other versions of a column of
-    /// [`Timestamped`](crate::row::Timestamped) values, of which a newer one would hide this one.
+    /// [`Timestamped`](crate::row::Timestamped) values, since a newer one would hide this one.
     pub fn set<C: ColumnRef<R>, V>(self, column: C, value: V) -> Self
     where
         C::Type: Settable,

@@ -15,7 +15,7 @@ pub(crate) fn run(error: &clap::Error) -> Option<Outcome> {
     let mut given = std::env::args_os().skip(1);
     let name = given.next()?;
     let name = name.to_str().filter(|name| error.kind() == ErrorKind::InvalidSubcommand && is_name(name))?;
-    // The unknown subcommand may be that of a known one.
+    // The unknown subcommand may belong to a known one.
     if arguments().find_subcommand(name).is_some() {
         return None;
     }
@@ -37,7 +37,7 @@ fn is_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// Replaces this process by a program of `PATH`. It gets the signals of this one, and its exit code is that of this one.
+/// Replaces this process by a program of `PATH`. It gets this process's signals and gives its exit code.
 #[cfg(unix)]
 pub(crate) fn start(program: &str, arguments: impl IntoIterator<Item = OsString>) -> io::Result<Outcome> {
     use std::os::unix::process::CommandExt as _;

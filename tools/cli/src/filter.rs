@@ -107,7 +107,8 @@ impl Filter {
         Ok(Self { plan: scan.into_plan()?, is_of_all, kept: Kept(kept), contradiction: None })
     }
 
-    /// A scan of the rows that meet the conditions, of a plan that reads no more than that of these. Rows of other layouts are left out.
+    /// A scan of the rows of `plan` that meet the conditions. `plan` must read no more than the conditions' own plan. Rows
+    /// of other layouts are left out.
     pub(crate) fn rows(&self, table: &DynTable, plan: Plan<DynKey>) -> DynTableScan {
         let scan = table.scan(plan).on_foreign(OnForeign::Skip);
         match self.kept() {
@@ -122,7 +123,7 @@ impl Filter {
     }
 }
 
-/// Those conditions on a field that no value fulfils together: two if they are enough.
+/// The conditions on a field that no value fulfils together: two if they are enough.
 fn contradiction(conditions: &[(&String, Test)]) -> Option<Vec<String>> {
     let clauses =
         |conditions: &[&(&String, Test)]| conditions.iter().map(|(clause, _)| (*clause).clone()).collect();
@@ -201,12 +202,12 @@ fn constrain(scan: DynScan, name: &str, tests: &mut Vec<Test>) -> Outcome<(DynSc
 }
 
 impl Kept {
-    /// A token of the plan for these conditions too: the rows between two pages are others under other conditions.
+    /// Binds a token of the plan to these conditions too: under others, a page would have other rows.
     pub(crate) fn bind(kept: Option<&Self>, token: &str) -> String {
         kept.map_or_else(|| token.to_owned(), |kept| format!("{token}-{:016x}", kept.digest()))
     }
 
-    /// The token of the plan, of one that these conditions were bound to.
+    /// The plan's token in a token that was bound to these conditions.
     ///
     /// # Errors
     /// If it was made under other conditions.
@@ -359,7 +360,8 @@ fn bare<'t>(name: &str, text: &'t str, marks: &[(char, char)]) -> Outcome<&'t st
     }
 }
 
-/// A value that a key can have: a plan would read the rows of the time before it or refuse it, and a comparison after the read find none.
+/// Fails for a value that no key can have: a plan would refuse it or read the rows of the time before it, and a comparison
+/// after the read would find none.
 fn whole(layout: &KeyLayout, name: &str, value: Value) -> Outcome<Value> {
     if let Some(unit) = finer_than(layout, name, &value) {
         let words = unit.name();

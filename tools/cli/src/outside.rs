@@ -10,7 +10,7 @@ use crate::change::counted;
 use crate::exit::Outcome;
 use crate::output;
 
-/// So many are counted.
+/// At most this many are counted.
 const MOST: u64 = 1000;
 
 /// What is read of a row to know that it is there.
@@ -20,7 +20,7 @@ pub(crate) fn presence() -> RowFilter {
 
 /// Counts the rows that lie outside of every bucket, up to 1000, by one read without values.
 ///
-/// Of a key type with a tag it counts none: other key types share its table.
+/// For a key type with a tag it counts none: other key types share its table.
 pub(crate) async fn count_outside(client: &Client, layout: &TableLayout) -> Outcome<u64> {
     if layout.key().schema().tag().is_some() {
         return Ok(0);

@@ -69,7 +69,7 @@ impl Tables {
 }
 
 impl PairArgs {
-    /// Finds both tables, of which the new one may be in another Bigtable.
+    /// Finds both tables; the new one may be in another Bigtable.
     pub(crate) async fn open(&self, to: &ToInstance) -> Outcome<Tables> {
         let old_target = self.old.instance.target()?;
         let instance = to.instance().unwrap_or_else(|| self.old.instance.clone());

@@ -53,7 +53,7 @@ impl Exit {
 pub fn end(ended: Outcome) -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
-        // What reads the output has all that it wants.
+        // The reader of the output has all that it wants.
         Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,
         Err(failure) => {
             output::error(&failure);
@@ -147,7 +147,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What errors of the library say of its calls and attributes, and what this command says in place of it.
+/// What errors of the library say of its calls and attributes, and what this command says instead.
 const WORDS: [(&str, &str); 16] = [
     (
         " is missing; make the field an `Option` or give it `#[row(default)]`, since an update, an addition or an increment of a row that \

@@ -8,7 +8,7 @@ use std::path::Path;
 const NOT_UTF8: &str = "it is text in UTF-16 or UTF-32, and this command reads UTF-8: save it as UTF-8, or convert it by `iconv -f UTF-16 -t \
                         UTF-8`";
 
-/// The encoding is known after at most so many bytes.
+/// The encoding is known after at most this many bytes.
 const PREFIX_LEN: usize = 4;
 
 /// Text that is read without the byte order mark that it may begin with.
@@ -30,7 +30,7 @@ pub struct Text<R> {
 enum Encoding {
     /// The next byte decides.
     Undecided,
-    /// UTF-8, after a mark of so many bytes.
+    /// UTF-8, after a mark of this many bytes.
     Utf8 {
         mark_len: usize,
     },
@@ -79,7 +79,7 @@ impl<R: Read> Text<R> {
         Self { may_be_bytes: true, ..Self::new(input) }
     }
 
-    /// Reads as many bytes as decide how the text is encoded: no more, since whoever types a line waits for its answer.
+    /// Reads only the bytes that decide how the text is encoded, since a person who types a line waits for its answer.
     fn detect(&mut self) -> io::Result<()> {
         while !self.is_detected {
             let mark_len = match Encoding::of(&self.prefix[..self.unread.end]) {
@@ -134,7 +134,7 @@ pub fn read(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    /// A reader that returns at most so many bytes a call.
+    /// A reader that returns at most this many bytes a call.
     struct Pieces<'a> {
         bytes: &'a [u8],
         most: usize,

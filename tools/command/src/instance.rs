@@ -71,7 +71,7 @@ pub struct Target {
 }
 
 impl Instance {
-    /// The one of these, of which at most one is given.
+    /// The one of these that is given, which is at most one.
     pub fn named(on: Option<String>, address: Option<String>, file: Option<PathBuf>) -> Self {
         Self { address, file, on }
     }

@@ -62,7 +62,7 @@ impl LayoutFile {
 }
 
 impl LayoutFile {
-    /// The layouts of all tables: those of the file, or without one those that programs have registered.
+    /// The layouts of all tables: from the file, or without one as programs have registered them.
     pub async fn all(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
         if let Some(file) = self.layouts.clone().or_else(|| default_file(&connection.target)) {
             let layouts = read(&file)?;
@@ -154,7 +154,7 @@ impl TableArgs {
         }
     }
 
-    /// Those with the key type and the row type that were asked for.
+    /// The layouts with the key type and the row type that were asked for.
     fn chosen(&self, mut found: Vec<TableLayout>) -> Outcome<Vec<TableLayout>> {
         if let Some(name) = &self.layout.key_type {
             let names: Vec<_> = found.iter().map(|layout| format!("`{}`", key_type(layout))).collect();
@@ -255,7 +255,7 @@ impl TableArgs {
             return Ok(registered);
         }
         let info = client.table_info(&self.table).await?;
-        // Of a stamped table it would have another fingerprint than the stamp.
+        // For a stamped table it would have another fingerprint than the stamp.
         let of_schema = info.row_key_layout().filter(|_| info.stamps().is_empty());
         if of_schema.is_some() {
             output::note(format_args!(

@@ -81,7 +81,7 @@ macro_rules! each_builder {
 }
 
 impl Builder {
-    /// With room for so many values, and so many bytes of text or bytes.
+    /// With room for `values` values, and `bytes` bytes of text or bytes.
     fn new(kind: Kind, values: usize, bytes: usize) -> Self {
         let of = kind.data_type();
         match (kind, &of) {
@@ -423,7 +423,7 @@ enum Column {
 }
 
 impl BatchBuilder {
-    /// `projection` has the indices of columns; `declared` those of the declared columns of rows that are read.
+    /// `projection` has the indices of columns; `declared` the indices of the declared columns of rows that are read.
     pub(crate) fn new(
         columns: &Columns,
         projection: &[usize],

@@ -243,7 +243,7 @@ impl CellColumn {
     }
 }
 
-/// Of the cells of one column.
+/// The type of the cells of one column.
 pub(crate) fn cells_type(kind: Kind, reads: ColumnKind) -> DataType {
     if reads.reads_versions() {
         DataType::List(Arc::new(Field::new_list_field(DataType::Struct(version_fields(kind)), true)))
@@ -338,7 +338,7 @@ pub(crate) fn map_entries(is_text: bool, kind: Kind, reads: ColumnKind) -> Field
     Field::new("entries", DataType::Struct(Fields::from(vec![key, value])), false)
 }
 
-/// The columns of a table, those of the key before those of the rows.
+/// The columns of a table, the key's before the rows'.
 #[derive(Debug)]
 pub(crate) struct Columns {
     pub(crate) key: Vec<KeyColumn>,

@@ -91,7 +91,7 @@ impl Test {
         Self::In(values.collect())
     }
 
-    /// A test that holds wherever one of the two does; `None` if only one that always holds is known.
+    /// A test that holds wherever either does; `None` if the only known one always holds.
     fn or(&self, other: &Self) -> Option<Self> {
         if let (Self::In(one), Self::In(other)) = (self, other) {
             return Some(Self::In(one.iter().chain(other).cloned().collect()));
@@ -210,7 +210,7 @@ impl Predicate {
         }
     }
 
-    /// Predicates that hold wherever the expression does; of a dynamic filter, those of its current state.
+    /// Predicates that hold wherever the expression does; for a dynamic filter, wherever its current state does.
     pub(crate) fn implied(expr: &Arc<dyn PhysicalExpr>, columns: &Columns) -> Vec<Self> {
         let mut all = Vec::new();
         implied(expr, columns, &mut all);
@@ -326,7 +326,8 @@ fn is_widening(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// What a literal means that a column is compared with after a widening cast; `None` if the column's type lacks the value.
+/// What a literal means if a column is compared with it after a widening cast; `None` if the column's type lacks the
+/// value.
 fn before_cast(literal: &ScalarValue, kind: Kind) -> Option<Literal> {
     kind.literal(literal).or_else(|| {
         let own = literal.cast_to(&kind.data_type()).ok()?;
@@ -380,7 +381,7 @@ impl KeyScan {
                 Ok(plan) => scan.plan = plan,
                 // No key has these fields: it would be empty or too long.
                 Err(_) if choices == 1 => scan.is_empty = true,
-                // Some of them no key has; which, the filter after the scan finds.
+                // No key has some of them; the filter after the scan finds which.
                 Err(_) => break,
             }
             draft = next;
@@ -423,7 +424,7 @@ impl KeyScan {
             self.plan = plan;
             for (at, is_met) in met {
                 self.used[at] = true;
-                // No text begins with two prefixes, neither of which is one of the other.
+                // No text begins with two prefixes unless one is a prefix of the other.
                 self.is_empty |= !is_met;
             }
         }

@@ -206,7 +206,7 @@ impl BigtableExec {
 struct Counts {
     /// Rows that the server has read.
     rows_seen: Count,
-    /// Predicates of dynamic filters by which less was read.
+    /// Predicates of dynamic filters that made the scan read less.
     dynamic: Count,
 }
 
@@ -358,7 +358,7 @@ impl ExecutionPlan for BigtableExec {
         _: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         let filters: Vec<_> = result.parent_filters.iter().map(|filter| Arc::clone(&filter.filter)).collect();
-        // Hints: whoever made them applies them too.
+        // Hints: the operators that made them apply them too.
         let propagation =
             FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]);
         if phase == FilterPushdownPhase::Pre || filters.is_empty() {

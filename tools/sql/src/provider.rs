@@ -139,7 +139,7 @@ impl TableProvider for BigtableTable {
                 None => rest.push(filter.clone()),
             }
         }
-        // What the plan does not meet is checked here, whatever was answered before.
+        // Conditions that the plan does not meet are checked here, whatever was answered before.
         let mut read = wanted.clone();
         for column in rest.iter().flat_map(Expr::column_refs) {
             let at = columns.schema.index_of(column.name())?;

@@ -1,8 +1,9 @@
 //! Regular expressions in RE2's syntax, over bytes for filters, and also over characters for SQL.
 //!
-//! RE2's syntax is translated to that of the `regex` crate where the two differ: bytes from 0x80, `\C`, `\Q…\E`, octal
-//! numbers, the classes of Perl, which are ASCII, backslashes before punctuation, literal braces, and special characters inside
-//! brackets. Unicode classes (`\p{…}`) are rejected: they have no meaning for single bytes, and need large tables for characters.
+//! RE2's syntax is translated to the `regex` crate's where the two differ: bytes from 0x80, `\C`, `\Q…\E`, octal numbers,
+//! the classes of Perl, which are ASCII, backslashes before punctuation, literal braces, and special characters inside
+//! brackets. Unicode classes (`\p{…}`) are rejected: they have no meaning for single bytes, and need large tables for
+//! characters.
 
 use std::cell::Cell;
 use std::fmt;
@@ -114,8 +115,8 @@ fn invalid(fault: impl Into<String>) -> Re2Error {
     Re2Error::Invalid(fault.into())
 }
 
-/// Translates a regular expression from RE2's syntax to that of the `regex` crate. One over characters has to be UTF-8; one over bytes is
-/// to be compiled without Unicode. Groups keep their places and lose their names.
+/// Translates a regular expression from RE2's syntax to the `regex` crate's. One over characters has to be UTF-8; one over
+/// bytes is to be compiled without Unicode. Groups keep their places and lose their names.
 ///
 /// # Errors
 ///

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::io;
 
-/// Completes on the first SIGINT or SIGTERM, of which the handlers are installed before it returns. On the second, the process exits
-/// at once, with the exit code 128 plus the signal's number.
+/// Completes on the first SIGINT or SIGTERM. The function installs the handlers before it returns. On the second, the
+/// process exits at once, with the exit code 128 plus the signal's number.
 ///
 /// A dedicated thread handles the signals, even if all others are busy.
 ///

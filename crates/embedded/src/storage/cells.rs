@@ -35,7 +35,7 @@ pub(crate) struct CellRef<'a> {
     pub(crate) qualifier: &'a [u8],
     pub(crate) timestamp_micros: i64,
     pub(crate) value: &'a [u8],
-    /// Whether the family differs from that of the cell before.
+    /// Whether the family differs from the previous cell's.
     pub(crate) new_family: bool,
     /// Whether the family or the qualifier differs.
     pub(crate) new_column: bool,
@@ -74,7 +74,7 @@ pub(crate) fn encode(cells: &Cells, most: usize) -> Result<Vec<u8>, usize> {
     Ok(writer.body)
 }
 
-/// Whether the family and the column differ from those of the cell before.
+/// Whether the family and the column differ from the previous cell's.
 fn differences(last: Option<&Cell>, cell: &Cell) -> (bool, bool) {
     let new_family = last.is_none_or(|last| last.family != cell.family);
     (new_family, new_family || last.is_none_or(|last| last.qualifier != cell.qualifier))
@@ -91,7 +91,7 @@ fn encoded_len(cells: &Cells) -> usize {
     bytes
 }
 
-/// Encodes the cells of `body` for which `keeps` returns true. `None` if those are all, or if `body` is invalid.
+/// Encodes the cells of `body` for which `keeps` returns true. `None` if it keeps all, or if `body` is invalid.
 pub(crate) fn retain(body: &[u8], mut keeps: impl FnMut(&CellRef<'_>) -> bool) -> Option<Vec<u8>> {
     let mut reader = CellReader::new(body);
     let mut writer = CellWriter { body: Vec::new(), begun: false };

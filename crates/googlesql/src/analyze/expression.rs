@@ -385,7 +385,7 @@ impl Analyzer<'_> {
         Ok(Typed::new(Expr::Lenient(Box::new(is), vec![operand.expr]), Type::Bool))
     }
 
-    /// Operators with two operands. Those in a row, which the parser nests to the left, are taken one after the other.
+    /// Operators with two operands. A chain of them, which the parser nests to the left, is taken without recursion.
     fn binary(&self, ast: &Ast, place: Place<'_>) -> Result<Typed, Status> {
         let mut chain = Vec::new();
         let mut first = ast;

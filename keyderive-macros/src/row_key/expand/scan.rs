@@ -199,8 +199,8 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     }
 }
 
-/// A trait for each field, of the stage at which it is next, with what the compiler says of a call at another stage; and one of the
-/// stages that can become a plan, if not all can.
+/// A trait for each field, met at the stage where the field is next, with the compiler's message for a call at another
+/// stage; and a trait for the stages that can become a plan, if not all can.
 ///
 /// They are in a module of their own, since a field may have the name of a crate or module that another field's type
 /// uses. Only rustdoc hides the module, since the compiler prints a hidden item of another crate by its path.

@@ -209,7 +209,7 @@ impl Granularity {
     pub(super) fn from_message(message: &admin::Table) -> Self {
         match TimestampGranularity::try_from(message.granularity) {
             Ok(TimestampGranularity::Millis | TimestampGranularity::Unspecified) => Self::Millis,
-            // Of one that this release does not know, too: what is sent as it was given is exact, or rejected.
+            // An unknown granularity too: a timestamp that is sent unchanged is exact, or rejected.
             Ok(TimestampGranularity::Micros) | Err(_) => Self::Micros,
         }
     }
@@ -445,7 +445,7 @@ impl GcRule {
         }
     }
 
-    /// Whether both rules are the same but for order and nesting.
+    /// Whether both rules are the same, apart from order and nesting.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.normal() == other.normal()
     }
@@ -559,7 +559,7 @@ impl fmt::Display for GcRule {
     }
 }
 
-/// A duration in the largest unit of which it is a whole multiple.
+/// A duration in the largest unit that divides it.
 struct ShownDuration(Duration);
 
 impl fmt::Display for ShownDuration {

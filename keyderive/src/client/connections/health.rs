@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::client::fault::ConnectError;
 
-/// How long a connection that no request waits for is left alone after it could not be made.
+/// How long to wait before a connection that failed, and that no request waits for, is dialed again.
 const REDIAL_AFTER: Duration = Duration::from_secs(1);
 
 /// The stream of a request, until dropped.
@@ -35,8 +35,8 @@ impl Drop for StreamPermit {
 
 /// What is known of a connection without asking it: how busy it is, and whether the server lives.
 ///
-/// Connections one after the other share it, each with its generation: a connection that takes no more requests may still have
-/// some in flight when the next one opens.
+/// Successive connections share it, each with its generation: a connection that takes no more requests may still have some
+/// in flight when the next one opens.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     /// How many requests are in flight.
@@ -84,7 +84,7 @@ pub(super) enum Pulse {
 }
 
 impl Health {
-    /// Of a server in this process, which is never busy.
+    /// For a server in this process, which is never busy.
     pub(super) fn in_process() -> Self {
         Self { streams: AtomicUsize::new(usize::MAX), ..Self::default() }
     }
@@ -183,8 +183,8 @@ impl Health {
     }
 }
 
-/// What one connection says of itself while it is the current one. An older one, whose last requests have not ended, says
-/// nothing.
+/// What a connection reports of itself while it is the current one. An older connection that still finishes requests
+/// reports nothing.
 #[derive(Clone)]
 pub(super) struct Vitals {
     pub(super) health: Arc<Health>,
@@ -198,7 +198,7 @@ pub(super) struct Vitals {
 }
 
 impl Vitals {
-    /// Of a connection that is opened now, and takes the place of the one before.
+    /// For a connection that now replaces the one before.
     pub(super) fn begin(health: &Arc<Health>) -> Self {
         let generation = health.next_generation();
         let permits = Arc::new(Semaphore::new(0));
@@ -213,7 +213,7 @@ impl Vitals {
         Generation::of(self.health.current.load(Ordering::Relaxed)) == self.generation
     }
 
-    /// Allows so many streams. If more are in use, the permits go as these end.
+    /// Allows `streams` streams. If more are in use, their permits go when they end.
     pub(super) fn set_streams(&mut self, streams: usize) {
         let streams = streams.min(Semaphore::MAX_PERMITS);
         match streams.checked_sub(self.streams) {

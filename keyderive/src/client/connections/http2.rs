@@ -1,6 +1,6 @@
 //! One connection of HTTP/2: it connects when it is first used, and again when it broke or the server closed it.
 //!
-//! Requests go straight to h2, which shares one lock among those of a connection: a task for each request, as general
+//! Requests go straight to h2, where the requests of a connection share one lock: a task for each request, as general
 //! clients have, costs more than the request itself.
 
 use std::error::Error as StdError;
@@ -45,19 +45,20 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often an idle connection is pinged: Google's front ends drop connections that are idle for minutes.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A connection is closed when a ping has no answer for so long.
+/// A connection is closed when a ping has no answer for this long.
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a connection with requests in flight is looked at: one that received nothing for so long is pinged.
+/// How often a connection with requests in flight is looked at: one that received nothing for this long is pinged.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A connection counts as stalled when such a ping has no answer for so long.
+/// A connection counts as stalled when such a ping has no answer for this long.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
 
-/// After so long, a silence whose ping was answered is pinged again if requests have been sent since.
+/// A connection that answered a ping and then stayed silent for this long is pinged again if requests have been sent
+/// since.
 const SECOND_PING_AFTER: Duration = Duration::from_secs(5);
 
-/// How many connections that end an attempt waits for, one after the other.
+/// An attempt fails after this many connections ended before they took its request.
 const MAX_CONNECTIONS: u32 = 3;
 
 /// How many streams that were reset h2 remembers.
@@ -200,7 +201,7 @@ impl Http2 {
         }
     }
 
-    /// A sender on the open connection, which may have to be made first. Those that wait for it share the attempt.
+    /// A sender on the open connection; connects first if there is none. Concurrent callers share the attempt.
     async fn sender(&self) -> Result<Sender, ConnectError> {
         loop {
             let connecting = {
@@ -341,7 +342,7 @@ struct Pings {
     is_looking: bool,
     /// The number of reads at the last look.
     reads: u64,
-    /// Since when nothing but answers to pings has come.
+    /// Since when only answers to pings have been received.
     silent_since: Instant,
     /// When the open ping was sent.
     pinged: Option<Instant>,

@@ -1,4 +1,4 @@
-//! TLS to the cloud: ring, with Mozilla's roots and those of the program.
+//! TLS to the cloud: ring, with Mozilla's roots and the program's.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::client::error::Error;
 
-/// How a client proves a server's name, and that both speak HTTP/2. `own_roots` are certificates in PEM.
+/// How a client verifies a server's name, and that both speak HTTP/2. `own_roots` are certificates in PEM.
 pub(super) fn config(own_roots: &[u8]) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     for root in CertificateDer::pem_slice_iter(own_roots) {

@@ -104,7 +104,7 @@ impl Error {
             },
             Repr::Row { table, key, error } => {
                 match key[..] {
-                    // Of no row, such as the columns that a scan selects.
+                    // An error about no row, such as the columns that a scan selects.
                     [] => write!(f, "table `{table}`: ")?,
                     _ => write!(f, "{} of table `{table}`: ", OneRow(key, keys))?,
                 }

@@ -28,10 +28,10 @@ const TYPE: u32 = 7;
 /// rows: only then are they delivered, since what came after the last token is void when the server resets the stream, or the
 /// client resumes it.
 ///
-/// Values stay encoded until their row is delivered: a NULL has two bytes encoded, and many times as many decoded.
+/// Values stay encoded until their row is delivered: a NULL takes two bytes encoded, and many times that decoded.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
-    /// What came since the last token: whole batches one after the other, then the parts of the next one.
+    /// Received since the last token: whole batches, then the parts of an unfinished one.
     received: BytesMut,
     /// How many bytes of `received` are whole batches.
     whole: usize,
@@ -49,7 +49,8 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    /// Takes a part of an answer to a query with so many columns, once the rows before it are delivered. Returns its resume token.
+    /// Takes a part of an answer to a query with `columns` columns, once the rows before it are delivered. Returns its
+    /// resume token.
     ///
     /// # Errors
     /// How the answer breaks the protocol.
@@ -293,7 +294,7 @@ impl ValueDecoder {
     /// How many elements an array has.
     ///
     /// # Errors
-    /// When the row may not have so many.
+    /// When the row may not have this many.
     fn count(&self, array: &[u8]) -> Result<usize, ValueError> {
         let count = count(array, ELEMENTS)?;
         if count > self.left { Err(ValueError::TooMany) } else { Ok(count) }

@@ -51,7 +51,7 @@ pub(crate) struct RowTurns {
 }
 
 impl RowTurns {
-    /// How many rows cost as much of the budget as one operation of tokio's: the budget has 128.
+    /// How many rows take one unit of tokio's cooperative budget, which has 128.
     const ROWS_PER_UNIT: u8 = 8;
 
     /// Counts a row. Pending, with a wake-up, when it is the turn of other tasks.
@@ -171,8 +171,8 @@ impl RowStream {
         Self { phase, guard, table, ends_at_limit: false, turns: RowTurns::default() }
     }
 
-    /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows, and if there is
-    /// `ahead`, those in this range, which leaves out rows up to its start. Returns false if no row can follow.
+    /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows, and
+    /// only those in `ahead` if it is given, which leaves out rows up to its start. Returns false if no row can follow.
     pub(crate) fn resume(&mut self, limit: Option<u64>, ahead: Option<&KeyRange>) -> bool {
         let Phase::Paused(read) = std::mem::replace(&mut self.phase, Phase::Ended) else { return false };
         let OngoingRead { attempts, mut request, mut later, last_key } = *read;

@@ -11,7 +11,7 @@ use crate::row::{CellSpans, Span};
 /// A whole cell, as spans of its message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WholeCell {
-    /// The key of its row; empty where it is that of the cell before.
+    /// The key of its row; empty if the row is the previous cell's.
     pub(super) key: Span,
     pub(super) family: Option<Span>,
     pub(super) qualifier: Option<Span>,

@@ -109,7 +109,7 @@ pub(in crate::client) fn in_key_order(mut keys: Vec<Bytes>, mut ranges: Vec<KeyR
     rows
 }
 
-/// The union of two ranges of which the second begins within the first, or right after it.
+/// The union of two ranges; `other` begins within `one`, or right after it.
 fn union(one: &KeyRange, other: &KeyRange) -> KeyRange {
     let end = one.end().zip(other.end()).map(|(one, other)| one.max(other).to_vec());
     KeyRange::new(one.start(), end)

@@ -14,8 +14,8 @@ use keyderive_proto::data::{self, mutation::Mutation as Kind};
 type CellVersions = BTreeMap<Reverse<i64>, Bytes>;
 
 impl Mutations {
-    /// The row with this key after these mutations at the time `now`, as the server makes it, but for what it adds to aggregates
-    /// and what it collects as garbage; none if no cell is left.
+    /// Applies the mutations to `row` as the server would at `now`, without additions to aggregates and garbage collection.
+    /// None if no cell remains.
     pub(crate) fn applied_to(
         &self,
         row: Option<&RawRow>,

@@ -153,11 +153,12 @@ fn split(entry: &[u8]) -> (&[u8], &[u8]) {
 pub(crate) struct Mutations {
     bytes: Vec<u8>,
     count: usize,
-    /// Whether one of them sets a cell of its own at the server's time whenever it is applied.
+    /// Whether one that was pushed sets a cell at the server's time: each time it is applied, it stores another
+    /// version.
     not_idempotent: bool,
     /// Whether one of them adds to a cell, so that a write of them needs a token.
     adds: bool,
-    /// Those that are too large, or larger than Bigtable advises.
+    /// The changes that are too large, or larger than Bigtable advises.
     large: Vec<Large>,
     templates: CellTemplates,
     /// The value that is being written.
@@ -639,7 +640,7 @@ impl Entries {
         self.offsets.iter().any(|entry| entry.idempotency == Idempotency::ByToken)
     }
 
-    /// Gives the entries that need tokens these ones, of which the first was sent so long ago.
+    /// Gives these tokens to the entries that need them. The first token was sent `age` ago.
     pub(crate) fn set_tokens(&mut self, tokens: impl Iterator<Item = Token>, age: Duration) {
         self.tokens_age = age;
         let bytes = std::mem::take(&mut self.bytes);
@@ -693,7 +694,7 @@ impl Entries {
     }
 }
 
-/// An entry among those of a request.
+/// An entry of a request.
 fn entry<'a>(bytes: &'a [u8], offsets: &[EntryOffset], index: usize) -> &'a [u8] {
     let end = offsets.get(index + 1).map_or(bytes.len(), |next| next.start);
     &bytes[offsets[index].start..end]

@@ -56,7 +56,7 @@ impl Client {
         if attempts.watch.is_wanted() {
             attempts.watch.count(pending.len(), entries.bytes().len());
         }
-        // What may not be repeated waits for its answer.
+        // An entry that may not be repeated waits for its answer.
         attempts.stays = (0..entries.len()).any(|index| !self.may_repeat(entries.idempotency(index)));
         let mut errors = SharedErrors::default();
         while !pending.is_empty() {

@@ -1,4 +1,4 @@
-//! Idempotency tokens: by them a server knows a write that adds to an aggregate when it comes again.
+//! Idempotency tokens: by them a server recognizes a repeated write that adds to an aggregate.
 //!
 //! Each request, or entry of a request, has its own token, which stays the same in all attempts. The protocol says that a
 //! server remembers it for 15 minutes.
@@ -31,7 +31,7 @@ pub(super) const FIELD_BYTES: usize = 2 + MESSAGE_BYTES;
 /// The number of that field in an entry.
 const FIELD: u8 = 3;
 
-/// A token, and when it was first sent, by the clock of who sent it.
+/// A token, and when it was first sent, by the sender's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) bytes: [u8; TOKEN_BYTES],
@@ -40,7 +40,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// A new token, with this time, in microseconds, as that of the first attempt.
+    /// A new token, with `now_micros` as the time of the first attempt.
     fn random(now_micros: i64) -> Self {
         let mut bytes = [0; TOKEN_BYTES];
         fastrand::fill(&mut bytes);

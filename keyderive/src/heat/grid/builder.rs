@@ -18,7 +18,7 @@ const COLUMNS: i64 = 4;
 const SAMPLE: usize = 24;
 /// A range with fewer operations is not split.
 const LEAST_WEIGHT: u64 = 64;
-/// How many slots are counted at a time: an operation may come as many slots late without making an error.
+/// How many slots are counted at a time: an operation that comes fewer slots late makes no error.
 const SLOTS: usize = 16;
 /// By how many more bytes keys of a group, such as one user's, agree with each other than with their neighbours.
 const GROUP: usize = 2;
@@ -65,7 +65,7 @@ struct Track {
     cells: Vec<Cell>,
     /// The last slot.
     slot: Option<i64>,
-    /// Its count, and those of the slots before it, each at its number modulo theirs.
+    /// The counts of the last slots, each at its slot modulo `SLOTS`.
     counts: [[u64; 3]; SLOTS],
 }
 
@@ -413,19 +413,19 @@ impl GridBuilder {
     /// Chooses the first boundaries, from the operations until now, and counts these.
     fn begin(&mut self) {
         let mut starts: Vec<(Vec<u8>, bool)> = vec![(Vec::new(), true)];
-        // Of too many, every so many-th.
+        // If there are too many, take every `step`-th.
         let step = self.pinned.len().div_ceil(self.limits.rows / 2 - 1).max(1);
         starts.extend(self.pinned.iter().skip(step - 1).step_by(step).map(|start| (start.clone(), true)));
         let mut keys: Vec<&[u8]> = self.pending.iter().map(|(_, key, _)| key.as_slice()).collect();
         keys.sort_unstable();
         let parts = (self.limits.rows - starts.len()) / 2;
-        // As many keys in each as make a range worth its while.
+        // Each part has enough keys to be worth a range.
         let parts = parts.min(keys.len() / 8);
         let splits = (1..parts)
             .filter_map(|part| separator(&keys, keys.len() * part / parts, keys.len() / parts / 4))
             .map(|at| (separating(&keys, at), false));
         starts.extend(splits);
-        // At most as many as there are parts.
+        // At most as many edges as parts.
         let edges = edges(&keys, GROUP_PARTS * keys.len() / parts.max(1));
         starts.extend(edges.into_iter().map(|start| (start, true)));
         starts.sort_by(|(one, is_pinned), (other, other_is)| one.cmp(other).then(other_is.cmp(is_pinned)));
@@ -493,7 +493,7 @@ impl GridBuilder {
             let too_many = end.abs_diff(first).saturating_sub(self.limits.columns as u64);
             if too_many > 0 && self.rolls {
                 if column < self.first {
-                    // What comes so late counts in the oldest column.
+                    // An operation this late counts in the oldest column.
                     return 0;
                 }
                 // Several at a time, since each row is moved.
@@ -551,7 +551,7 @@ impl GridBuilder {
         );
         let due = (self.total / PART).min(BETWEEN);
         let is_due = match self.since_balance {
-            // With as many in a column, peaks that are put together are better than ranges that do not follow the load.
+            // In so busy a column, better add peaks up than keep ranges that do not follow the load.
             since if since >= 8 * BETWEEN => true,
             since if since >= 4 * due => column > last,
             since => since >= due && column.div_euclid(COLUMNS) > last.div_euclid(COLUMNS),
@@ -622,7 +622,7 @@ impl GridBuilder {
             Some((min, _)) if falls => Some(min.clone()),
             _ => separator(&sample, sample.len() / 2, sample.len()).map(|at| separating(&sample, at)),
         };
-        // Of a single key in the sample, everything before it or after it is split off.
+        // The sample has a single key: split off everything before it, or after it.
         let key = key.or_else(|| {
             let only = *sample.first()?;
             if only > range.start.as_slice() { Some(only.to_vec()) } else { Some([only, &[0]].concat()) }
@@ -630,12 +630,13 @@ impl GridBuilder {
         let end = self.rows.get(at + 1);
         let is_inside = |key: &Vec<u8>| *key > range.start && end.is_none_or(|end| *key < end.start);
         let Some(key) = key.filter(|key| is_inside(key) && *key <= seen.max) else { return };
-        // What came before `since` lies on one side, or else it is not known where.
+        // Earlier operations than `since` lie on one side; otherwise it is not known where.
         let is_left = seen.before.as_ref().is_none_or(|(_, max)| *max < key);
         let is_right = !is_left && seen.before.as_ref().is_some_and(|(min, _)| *min >= key);
         let from = if is_left || is_right { seen.since } else { seen.first };
         let mut blur = Blur { from, until: seen.last.saturating_add(1) };
-        // What was counted together with a neighbour may lie across the new boundary, but not where the side of that neighbour has everything.
+        // Operations counted together with a neighbour may lie across the new boundary, unless all lie on the neighbour's
+        // side.
         let with_left = range.blur.filter(|_| !is_left);
         let with_right = end.and_then(|end| end.blur).filter(|_| !is_right);
         for other in with_left.into_iter().chain(with_right) {
@@ -672,8 +673,9 @@ impl GridBuilder {
     }
 }
 
-/// Where a short key separates sorted keys near an index: at most `within` away, and of these the one nearest among the shortest. Processes
-/// that see similar keys so find the same boundaries.
+/// The index, at most `within` from `middle`, before which a short key separates the sorted keys. Indexes in the nearest
+/// quarter come first; of these the one with the shortest key, then the nearest. So processes that see similar keys find the
+/// same boundaries.
 fn separator(sorted: &[&[u8]], middle: usize, within: usize) -> Option<usize> {
     let near = middle.saturating_sub(within).max(1)..(middle + within + 1).min(sorted.len());
     near.filter(|at| sorted[at - 1] < sorted[*at]).min_by_key(|at| {
@@ -689,8 +691,8 @@ fn separating(sorted: &[&[u8]], at: usize) -> Vec<u8> {
     key[..(shared(sorted, at) + 1).min(key.len())].to_vec()
 }
 
-/// Where groups of so many sorted keys begin and end, such as those of a busy user. The ranges of a group have no keys beside it: only so is the
-/// last of them, or the first, seen to grow.
+/// Where groups of at least `least` sorted keys begin and end, such as a busy user's keys. A group's ranges hold no other
+/// keys, since only then do its first and last range show that they grow.
 fn edges(sorted: &[&[u8]], least: usize) -> BTreeSet<Vec<u8>> {
     let half = (least / 2).max(1);
     let shared: Vec<_> = (0..sorted.len()).map(|at| if at == 0 { 0 } else { shared(sorted, at) }).collect();

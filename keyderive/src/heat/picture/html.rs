@@ -21,7 +21,7 @@ impl Picture<'_> {
                 let grid = &panel.grid.folded(MOST, MOST);
                 let panel = &Panel { name: panel.name.clone(), grid, layout: panel.layout };
                 let measures = Measure::ALL.map(|measure| {
-                    // Of ranges that are known only together, the first has their load, and the others say how far away it is.
+                    // Ranges that are known only together: the first has their load, the others the distance back to it.
                     let cells = |column: usize| {
                         grid.groups(column).flat_map(move |(rows, cell)| {
                             let load = cell.load(measure);

@@ -20,7 +20,7 @@ const LEAST: f64 = 1e-4;
 const COLOURS: f64 = 32.0;
 /// How many signs the label of a row has room for.
 const LABEL_SIGNS: usize = 24;
-/// How many a value keeps at least; to have them, it loses its name.
+/// How many a value keeps at least; the name gives way to them.
 const VALUE_SIGNS: usize = 8;
 /// How many the name of the busiest range has.
 const RANGE_SIGNS: usize = 40;
@@ -28,7 +28,7 @@ const START: &str = "start of table";
 const END: &str = "end of table";
 /// What the axis of keys is called.
 const UPWARDS: &str = "keys upwards";
-/// How many bytes the rows have that Google gives a node's capacity for.
+/// The size in bytes of the rows for which Google states a node's capacity.
 const ROW_BYTES: f64 = 1000.0;
 /// The distances between times on an axis that are less than a day, in milliseconds.
 const STEPS: [i128; 16] = [
@@ -53,11 +53,12 @@ const DAY: i128 = 86_400_000;
 /// assert!(picture.html().contains("date first"));
 /// ```
 ///
-/// Each row is a range of keys, of about as many operations as the others: a table that is written evenly is of one dim colour, and one range
-/// that takes much is bright. A cell shows the busiest slot, a second by default, of its range and time; where several are drawn in one place,
-/// the busiest of them. So no range looks calmer than it is, and none hotter by more than the picture says. The scale is the share of a node's
-/// capacity, and the picture says what 100 % and the busiest range are in operations or bytes a second. Its colours, those of viridis, are also
-/// told apart by people who do not see all colours, and in grey.
+/// Each row is a range of keys, with about as many operations as each other row: a table that is written evenly is of one
+/// dim colour, and one range that takes much is bright. A cell shows the busiest slot, a second by default, of its range and
+/// time; where several are drawn in one place, the busiest of them. So no range looks calmer than it is, and none hotter by
+/// more than the picture says. The scale is the share of a node's capacity, and the picture says what 100 % and the busiest
+/// range are in operations or bytes a second. Its colours, those of viridis, are also told apart by people who do not see
+/// all colours, and in grey.
 #[derive(Clone, Debug)]
 #[must_use = "a picture is text: call `svg`, `html`, `terminal` or `text`"]
 pub struct Picture<'a> {
@@ -111,7 +112,8 @@ impl<'a> Picture<'a> {
         Self { is_logarithmic, ..self }
     }
 
-    /// The share of the table in its busiest slot instead of that of a node's capacity: for a workload that is a small part of the real one.
+    /// The share of the table in its busiest slot instead of a node's capacity: for a workload that is a small part of the
+    /// real one.
     pub fn of_table(self, is_of_table: bool) -> Self {
         Self { is_of_table, ..self }
     }
@@ -145,7 +147,7 @@ impl<'a> Picture<'a> {
         if share <= 0.0 {
             0.0
         } else if self.is_logarithmic {
-            // What is little is not nothing.
+            // A small share still shows.
             ((share / LEAST).log10() / (1.0 / LEAST).log10()).max(f64::MIN_POSITIVE)
         } else {
             share
@@ -155,11 +157,11 @@ impl<'a> Picture<'a> {
     /// The colour of a share, one of few.
     fn colour_of(&self, share: f64) -> [u8; 3] {
         let level = self.level(share);
-        // What is over stays so.
+        // A level above the scale stays above it.
         palette::colour(if level <= 1.0 { (level * COLOURS).ceil() / COLOURS } else { level })
     }
 
-    /// The shares of a panel in so many places: rows from the top, each from the left.
+    /// The shares of a panel in `width` × `height` places: rows from the top, each from the left.
     fn raster(&self, panel: &Panel<'_>, width: usize, height: usize) -> Vec<Vec<f64>> {
         let grid = panel.grid;
         let whole = self.whole(grid, self.measure);
@@ -189,7 +191,7 @@ impl<'a> Picture<'a> {
     /// The shares that a legend has colours for, after the least.
     fn marks(&self) -> &'static [f64] {
         let marks: &[f64] = if self.is_logarithmic { &[0.01, 0.1, 1.0] } else { &[0.25, 0.5, 1.0] };
-        // Of a node's capacity, a cell can have more than all.
+        // A cell can exceed a node's capacity, so the legend also marks more than 100 %.
         if self.is_of_table { marks } else { &marks[1..] }
     }
 
@@ -198,7 +200,7 @@ impl<'a> Picture<'a> {
         rate(in_a_slot * self.model.scale / grid.slot().as_secs_f64(), measure)
     }
 
-    /// How long the slots are, as `second` or `5 minutes`; those of several lengths are each a slot.
+    /// How long the slots are, as `second` or `5 minutes`; just `slot` if panels differ.
     fn slots(&self) -> String {
         let mut slots = self.panels.iter().map(|panel| panel.grid.slot());
         let first = slots.next().unwrap_or_default();
@@ -273,7 +275,7 @@ impl Panel<'_> {
         joined(&self.parts(row, KeyLayout::shown), ", ")
     }
 
-    /// The same in at most so many signs: as many fields as there is room for. Of a value the middle is left out, of a name nothing.
+    /// The same in at most `most` characters: as many fields as fit. A value may lose its middle, a name is never cut.
     fn short_label(&self, row: usize, most: usize, separator: &str) -> String {
         let parts = |is_short: bool| {
             self.parts(row, |layout, at, value| match value {
@@ -353,7 +355,7 @@ impl Panel<'_> {
         format!("{} to {} UTC", shown_time(from), self.short_time(until))
     }
 
-    /// Up to so many round times, each with its place on the axis, from 0 to 1: of a day the hours, of days the dates.
+    /// Up to `most` round times, each with its place on the axis, from 0 to 1: hours within a day, dates over days.
     fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let [from, until] = [0, self.grid.columns()].map(|column| i128::from(self.grid.time(column)));
         let (lasting, most) = ((until - from).max(1), most.max(1) as i128);
@@ -397,7 +399,7 @@ fn mark(share: f64) -> String {
 
 /// In three digits, as `13.9 writes a second`, `2.05 MB a second` or `80.0 reads an hour`.
 fn rate(in_a_second: f64, measure: Measure) -> String {
-    // What is 100 % of nothing is the least number.
+    // The whole of an empty table is the least positive number.
     let in_a_second = if in_a_second < 1e-12 { 0.0 } else { in_a_second };
     let is_slow = in_a_second > 0.0 && in_a_second < 0.1;
     let (rate, time) = if is_slow { (in_a_second * 3600.0, "an hour") } else { (in_a_second, "a second") };
@@ -409,8 +411,8 @@ fn rate(in_a_second: f64, measure: Measure) -> String {
     format!("{number:.digits$} {unit} {time}")
 }
 
-/// Without signs that end a line, are obeyed by a terminal, or change the order in which the others are shown: names and keys can come from
-/// anywhere.
+/// Replaces the characters that end a line, control a terminal, or change the order of the others: names and keys can come
+/// from anywhere.
 fn plain(text: &str) -> String {
     let is_plain = |sign: char| {
         let is_order = matches!(sign, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -426,8 +428,8 @@ fn short_time(nanos: i128, is_short: bool) -> String {
     short.map_or(text.clone(), str::to_owned)
 }
 
-/// The places of so many in which one of so many others is drawn: one place for several of these, or several for one, and never one that
-/// another needs for itself.
+/// The places, of `places` in all, that item `one` of `of` covers. Items share a place if there are too few, and cover
+/// several if there are more.
 fn places(one: usize, of: usize, places: usize) -> std::ops::Range<usize> {
     let of = of.max(1);
     let start = one * places / of;
@@ -435,13 +437,13 @@ fn places(one: usize, of: usize, places: usize) -> std::ops::Range<usize> {
     start.min(places)..end.min(places)
 }
 
-/// The first of so many others that is drawn in a place, or in one above it.
+/// The first of `of` items that begins in a place; if none does, the one that covers it.
 fn first_at(place: usize, of: usize, places: usize) -> usize {
     let places = places.max(1);
     if of >= places { (place * of).div_ceil(places) } else { ((place + 1) * of).saturating_sub(1) / places }
 }
 
-/// At most so many signs, with an ellipsis in place of more.
+/// At most `most` characters, with an ellipsis in place of more.
 fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

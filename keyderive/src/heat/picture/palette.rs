@@ -1,5 +1,6 @@
-//! The colours of viridis, without its darkest eighth, which is hardly told from nothing: their brightness grows, so that they are told apart without seeing all colours, and in grey. By S. van der Walt and
-//! N. Smith, who gave them into the public domain.
+//! The colours of viridis, without its darkest eighth, which hardly differs from nothing: their brightness grows, so that
+//! they can be told apart without seeing all colours, and in grey. By S. van der Walt and N. Smith, who gave them into the
+//! public domain.
 
 /// At equal distances.
 const ANCHORS: [[u8; 3]; 8] = [

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use super::terminal::wrapped;
 use super::{COLOURS, END, LABEL_SIGNS, Picture, UPWARDS, least_mark, mark, palette, places, shortened};
 
-/// The element that a picture begins with, but for its size.
+/// The opening element of a picture, without its size.
 const OPEN: &str = include_str!("open.svg");
-/// How many columns and ranges a panel has at most, and each of several, which a page shows beside each other. Fewer are drawn as they are.
+/// The most columns of a panel, of each of several panels side by side, and the most ranges. Fewer are drawn as they are.
 const COLUMNS: usize = 180;
 const COLUMNS_OF_SEVERAL: usize = 100;
 const ROWS: usize = 90;

@@ -82,7 +82,7 @@ impl Picture<'_> {
             }
         };
         let none = shown(0.0, format!("no {}", self.measure.name()));
-        // A shade is that of the nearest of its levels, the least also of what is less.
+        // A shade stands for the levels nearest to it, the least shade also for everything less.
         let step = if has_colours { 1.0 / COLOURS } else { 1.5 / (SHADES.len() - 1) as f64 };
         let least = shown(1.0 / COLOURS, least_mark(step, self.is_logarithmic));
         let marks = self.marks().iter().map(|share| shown(self.level(*share), mark(*share)));
@@ -92,7 +92,7 @@ impl Picture<'_> {
     }
 }
 
-/// The times below a picture of so many places, each after a sign at its place, if there is room.
+/// The times below a picture of `width` places, each after a mark at its place, if there is room.
 fn axis(ticks: &[(f64, String)], width: usize) -> String {
     let (mut out, mut len) = (String::new(), 0);
     for (at, label) in ticks {
@@ -106,12 +106,12 @@ fn axis(ticks: &[(f64, String)], width: usize) -> String {
 }
 
 fn shade(level: f64) -> char {
-    // What is more than nothing is seen.
+    // Any load shows.
     let least = usize::from(level > 0.0);
     SHADES[((level * (SHADES.len() - 1) as f64).round() as usize).clamp(least, SHADES.len() - 1)]
 }
 
-/// In lines of at most so many signs.
+/// Wraps a text into lines of at most `columns` characters.
 pub(super) fn wrapped(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut len = 0;

@@ -132,7 +132,7 @@ bytes_type!([const N: usize,] [u8; N] => [u8; N], &'a [u8; N], Width::Fixed(N * 
     read.as_ref().try_into().map_err(|_| other_len(read.len(), N))
 });
 
-/// Bytes are not as many as the field has.
+/// The number of bytes is not the field's.
 #[cold]
 pub(crate) fn other_len(len: usize, expected: usize) -> FieldError {
     FieldError::new(format_args!("it is {len} bytes long, not {expected}"))

@@ -193,7 +193,7 @@ impl<'k> From<Cow<'k, [u8]>> for ReadValue<'k> {
     }
 }
 
-/// Widths of text layout numbers are at most those of a key.
+/// A number of the text layout is at most as wide as a key.
 const MAX_WIDTH: usize = super::super::MAX_KEY_LEN;
 
 /// Which codec a field has.
@@ -373,7 +373,7 @@ fn decimal_limit(width: usize) -> Option<u128> {
     u32::try_from(width).ok().and_then(|width| 10_u128.checked_pow(width))
 }
 
-/// The integer of a value, of which it is known that the type has it.
+/// The integer of a value, as a `T`.
 fn integer<T: TryFrom<i128> + TryFrom<u128> + Integer>(value: &Value) -> Result<T, FieldError> {
     match value {
         Value::Integer(value) => T::try_from(*value).map_err(|_| outside::<T>(value)),
@@ -554,7 +554,7 @@ impl ErasedCodec {
         }
     }
 
-    /// What can be known of bytes that a module of the user's own writes: how many they are.
+    /// Checks all that is known of bytes that a user's own module writes: how many they are.
     fn check_custom(self, bytes: &[u8]) -> Result<(), FieldError> {
         let (min, max) = match self.width {
             Width::Fixed(width) => (width, width),

@@ -633,7 +633,7 @@ fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
     ))
 }
 
-/// The greatest number of so many digits; none if 128 bits do not hold it.
+/// The greatest number of `width` digits; none if 128 bits do not hold it.
 pub(super) fn greatest_of(width: usize) -> Option<u128> {
     let limit = u32::try_from(width).ok().and_then(|width| 10_u128.checked_pow(width));
     limit.map(|limit| limit - 1)

@@ -57,7 +57,7 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy, Debug)]
 pub enum Text {}
 
-/// The type's own format in the ordered layout: that of Bigtable's `Struct.OrderedCodeBytes`.
+/// The type's own format in the ordered layout, as in Bigtable's `Struct.OrderedCodeBytes`.
 #[derive(Clone, Copy, Debug)]
 pub enum Ordered {}
 

@@ -530,7 +530,7 @@ impl Scale {
         Ok(())
     }
 
-    /// Shows an instant in the same form whatever crate its type is of: a time in RFC 3339, or a date.
+    /// Shows an instant in the same form for the types of every crate: a time in RFC 3339, or a date.
     fn show(self, nanos: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.format {
             Format::Date => write!(f, "{:#}", DisplayUtc(nanos)),

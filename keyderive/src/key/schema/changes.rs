@@ -22,7 +22,7 @@ pub(crate) struct KeyChange {
 /// What a change of the layout does to stored rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyEffect {
-    /// So many of so many rows have another key.
+    /// `rows` of every `of` rows have another key.
     OtherKeys { rows: u64, of: u64 },
     /// The bytes are the same, and the fingerprint is another.
     OtherName { remedy: String },
@@ -180,8 +180,7 @@ fn salt_changes(old: &Value, new: &Value, names: &Names<'_>, is_text: bool) -> V
     range.into_iter().chain(others).collect()
 }
 
-/// How many keys have another bucket, of those that are spread evenly. The remainders by two ranges are the same for as many hashes as
-/// the smaller range, of as many as their least common multiple.
+/// How many keys have another bucket, if hashes are spread evenly: of lcm(a, b) hashes, min(a, b) keep their remainder.
 fn range_effect(old: &Value, new: &Value, is_text: bool) -> KeyEffect {
     let (Some(a), Some(b)) = (old["range"].as_u64(), new["range"].as_u64()) else {
         return KeyEffect::EVERY_KEY;

@@ -83,7 +83,7 @@ impl Schema {
         let last = self.epochs().len();
         let count =
             |holds: &dyn Fn(&Epoch) -> bool| self.epochs().iter().take_while(|epoch| holds(epoch)).count();
-        // Reversed bytes begin with the last epoch. The bytes less than `to` are those of an epoch or later ones if
+        // Reversed bytes begin with the last epoch. The bytes less than `to` belong to an epoch or a later one if
         // they exclude the last value before it.
         let (first, last) = match self.counts_down() {
             true => (
@@ -211,7 +211,7 @@ impl Schema {
         Some(text)
     }
 
-    /// A field after that of the bounds has a fixed width, and is not dropped.
+    /// A field after the one with the bounds has a fixed width, and is not dropped.
     pub(super) const fn fault_of_after_epoch_field(&self, at: usize) -> Option<ConstText> {
         let (field, time) = (&self.fields()[at], &self.fields()[self.epoch_field()]);
         let name = ConstText::new()

@@ -241,7 +241,7 @@ struct CodeForm {
     name: String,
 }
 
-/// What a schema is made of, but for what is computed of it. Two schemas of equal content are one.
+/// What a schema is made of, without what is computed from it. Schemas of equal content are the same.
 #[derive(Debug)]
 struct Content {
     key_type: String,
@@ -294,7 +294,7 @@ impl From<WidthForm> for Width {
 }
 
 impl FormatForm {
-    /// The format, whose name for a custom one is `named`.
+    /// The format; `named` gives a custom one its name.
     fn format(&self, named: impl FnOnce(&str) -> &'static str) -> Format {
         match self {
             Self::Decimal => Format::Decimal,
@@ -446,7 +446,7 @@ impl SchemaForm {
         faults
     }
 
-    /// The salts, that of the keys before every bound first.
+    /// The salts, first the one of the keys before every bound.
     fn salts(&self) -> impl Iterator<Item = &SaltForm> {
         self.salt.iter().chain(self.epochs.iter().map(|epoch| &epoch.salt))
     }
@@ -455,7 +455,7 @@ impl SchemaForm {
         self.fields.iter().find(|other| other.name == field).map(|field| &field.values)
     }
 
-    /// What the rules of layouts are asked of.
+    /// The key as the rules of layouts take it.
     fn data(&self) -> rules::Key {
         let since = |epoch: &EpochForm| rules::Since {
             field: epoch.field.clone(),

@@ -91,7 +91,7 @@ impl Schema {
         }
     }
 
-    /// The row keys to split a new table at: the start of each bucket, in order, but for the first if no key comes before
+    /// The row keys to split a new table at: the start of each bucket, in order, without the first if no key comes before
     /// it.
     ///
     /// Empty for a key type without a salt, and for a salt after a field, whose buckets repeat for each value of that
@@ -156,8 +156,8 @@ impl Schema {
         split.unwrap_or((key, &[]))
     }
 
-    /// Splits a stored key of a bucket as [`split_at_salt`](Self::split_at_salt) does, whatever its time is; without a
-    /// bucket, a key without a salt.
+    /// Splits a stored key as [`split_at_salt`](Self::split_at_salt) does, but by its bucket instead of its time;
+    /// without a bucket, the key has no salt.
     #[cfg(feature = "client")]
     pub(crate) fn split_at_bucket<'a>(&self, bucket: Option<Bucket>, key: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         let split = self.first_salt().and_then(|salt| {
@@ -213,8 +213,7 @@ impl Schema {
         self.tag().map_or(0, |tag| self.tag_len(tag) + separator)
     }
 
-    /// A stored key without its salt and its tag: its fields, which are those of another key type with the same fields and the same
-    /// layout.
+    /// The fields of a stored key, without salt and tag. Key types with the same fields and layout have the same bytes here.
     #[cfg(feature = "client")]
     pub(crate) fn fields_in(&self, key: &[u8]) -> Vec<u8> {
         let (front, after) = self.split_at_salt(key);

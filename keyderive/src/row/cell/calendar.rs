@@ -24,7 +24,7 @@ const LAST_DAY: i64 = 2_932_896;
 const DAY_SECONDS: i64 = 86_400;
 const SECOND: i128 = 1_000_000_000;
 
-/// Writes the date that is so many days after 1970.
+/// Writes the date that is `days` days after 1970.
 pub(super) fn write_days(days: i64, out: &mut CellWriter<'_>) -> Result<(), CellError> {
     /// Later years have more digits than `Value` prints.
     const SHOWN: u64 = 1 << 40;
@@ -47,7 +47,7 @@ pub(super) fn write_days_bound(days: i64, out: &mut CellWriter<'_>) -> Result<Or
     write_days(held, out).map(|()| days.cmp(&held))
 }
 
-/// Writes the time that is so many nanoseconds after 1970, with as many digits as it needs.
+/// Writes the time that is `nanos` nanoseconds after 1970, with as many digits as it needs.
 pub(super) fn write_nanos(nanos: i128, out: &mut CellWriter<'_>) -> Result<(), CellError> {
     write_time(is_of_four_digits(nanos).then_some(Value::Time(nanos)), out)
 }
@@ -117,7 +117,7 @@ impl CalendarDate {
         Some(Self { year: number(year)?, month: u8::try_from(month?).ok()?, day: u8::try_from(day?).ok()? })
     }
 
-    /// Reads a date of which the type has a value, by `make`.
+    /// Reads a date, and makes the type's value of it; fails if the type has none.
     fn read<D>(value: &[u8], make: impl FnOnce(Self) -> Option<D>) -> Result<D, CellError> {
         Self::parse(value).and_then(make).ok_or_else(|| not_a_date(value))
     }

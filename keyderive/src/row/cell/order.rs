@@ -33,7 +33,7 @@ pub trait ComparableCell {}
 /// Integers, floats, `char`, text, bytes, UUIDs, dates, and times with `#[row(ts(…))]`; and newtypes and pointers of these.
 /// [`RowFilter::value_in`](crate::row::RowFilter::value_in) compares values.
 ///
-/// Implement it for a type of your own whose order is that of its stored bytes.
+/// Implement it for a type of your own that has the order of its stored bytes.
 #[diagnostic::on_unimplemented(
     message = "a column of `{Self}` has no order at the server",
     label = "the order of its stored bytes is not that of its values",
@@ -42,7 +42,7 @@ pub trait ComparableCell {}
 )]
 pub trait OrderedCell: ComparableCell {}
 
-/// How the order of values is that of their stored bytes.
+/// How the order of values follows from their stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredOrder {
     /// The order of the bytes.
@@ -64,7 +64,7 @@ pub(crate) struct Bounded {
 }
 
 impl Bounded {
-    /// The value of which `encode` appends what [`Cell::encode_bound`](super::Cell::encode_bound) does.
+    /// Encodes a value with `encode`, which works as [`Cell::encode_bound`](super::Cell::encode_bound).
     pub(crate) fn new(
         encode: impl FnOnce(&mut CellWriter<'_>) -> Result<Ordering, CellError>,
     ) -> Result<Self, CellError> {
@@ -208,7 +208,7 @@ impl Number {
         }
     }
 
-    /// The ranks that are equal to a number: one, or those of both zeros of floats. None for NaN.
+    /// The ranks that are equal to a number: one, or both zeros of a float. None for NaN.
     fn equal(self, stored: &[u8]) -> Option<(u64, u64)> {
         let bits = self.bits(stored)?;
         match self.infinity {
@@ -218,7 +218,8 @@ impl Number {
         }
     }
 
-    /// The ranges of stored values within bounds: one of numbers with a sign, one of numbers without.
+    /// The ranges of stored values within bounds: one for each sign, since negative numbers are stored after the
+    /// others.
     fn ranges(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Vec<StoredRange> {
         let (least, greatest) = self.ends();
         let first = match lower {

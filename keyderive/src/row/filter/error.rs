@@ -21,7 +21,7 @@ pub(crate) enum FilterFault {
     Sample(f64),
     /// A colon in a family's name, or in the regular expression for one.
     Family(String),
-    /// A name that is not that of a column, as the error of the row says.
+    /// A name that is no column's, as the error of the row says.
     Column(String),
     /// A value that no cell can hold, as its error says.
     Value(String),

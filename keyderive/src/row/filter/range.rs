@@ -1,4 +1,4 @@
-//! The ranges of filters, none of which is empty.
+//! The ranges of filters; none is empty.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -94,7 +94,7 @@ impl TimeRange {
         [self.start, self.end.unwrap_or_default()].iter().all(|bound| bound % MILLISECOND == 0)
     }
 
-    /// The range whose bounds are whole milliseconds and that holds the same whole milliseconds, if it holds one.
+    /// The range with bounds of whole milliseconds that holds the same whole milliseconds, if there are any.
     pub(crate) fn in_millis(self) -> Option<Self> {
         Self { start: whole(self.start)?, end: self.end.and_then(whole) }.unless_empty()
     }

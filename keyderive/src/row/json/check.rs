@@ -28,9 +28,9 @@ enum JsonValue {
 pub(in crate::row) enum Lost {
     NotFinite(f64),
     Deep,
-    /// `Some` of what is `null`, as `None` is.
+    /// `Some` of a value that is `null` in JSON, as `None` is.
     SomeNull,
-    /// What the writer of the JSON tells.
+    /// What the writer of the JSON reports itself.
     Other,
 }
 

@@ -23,7 +23,7 @@ pub struct CopyReport {
 }
 
 impl CopyReport {
-    /// Of a copy that has done nothing.
+    /// The report of a copy that has done nothing.
     pub(super) fn of(mapping: &Mapping<'_>) -> Self {
         Self {
             old: Arc::clone(mapping.old.name.table()),
@@ -92,7 +92,7 @@ pub struct CopyFindings {
     pub copied: u64,
     /// How many rows cannot be copied: without a key of the new table, or above 100,000 cells or 64 MiB. The copy ends at the first one.
     pub faulty: u64,
-    /// How many rows have the new key of another one, of those whose keys were compared.
+    /// How many rows have the same new key as another one, among the rows whose keys were compared.
     pub collisions: u64,
     /// Whether there were more keys than are compared, 64 MiB of them.
     pub has_uncompared_keys: bool,

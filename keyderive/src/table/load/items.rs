@@ -12,7 +12,7 @@ use crate::table::{Handle, Table};
 /// Which parts of a row are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowParts {
-    /// All but the aggregates; unless it `merges`, in the place of the row that is there.
+    /// All but the aggregates; replaces the existing row unless it `merges`.
     Columns { merges: bool },
     /// The columns, and what the row adds to aggregates.
     All { merges: bool },

@@ -175,7 +175,7 @@ impl LoadError {
         matches!(self.reason, Reason::MayBeCounted(_))
     }
 
-    /// The items, counted from 0, of which the load cannot know whether their additions were counted.
+    /// The items, counted from 0, whose additions may have been counted: the load cannot know.
     #[must_use]
     pub fn may_be_counted(&self) -> &[Range<u64>] {
         match &self.reason {

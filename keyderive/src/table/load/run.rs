@@ -1,4 +1,4 @@
-//! A load as a transfer: its rows are those of a stream.
+//! A load as a transfer: its rows come from a stream.
 
 use std::borrow::Borrow as _;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -303,7 +303,8 @@ impl<T: LoadTarget, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
     }
 
     /// Splits a row in `scratch` that an earlier run may have written: returns its columns, and leaves its additions in `scratch`. A server
-    /// that knows the token of an entry skips all of it, and the columns must be written again after those of earlier rows with the key.
+    /// that knows the token of an entry skips all of it, and the columns must be written again after the columns of earlier
+    /// rows with the key.
     fn split_repeated(&mut self, item: &T::Item) -> EncodeResult<Option<Entry>> {
         let columns = self.encode_again(item, self.parts.without_additions())?;
         self.encode(item, RowParts::Additions)?;
@@ -366,8 +367,9 @@ type EncodeResult<T = Entry> = Result<T, (Option<Bytes>, Error)>;
 
 /// The rows that failed before the checkpoint, for a retry.
 ///
-/// Of two rows with one key the later in the input counts. So a failed row is not retried if a later one with its key was written,
-/// but for its additions; unless the load only sets columns: then that one is written again after it.
+/// Of two rows with one key the later in the input counts. So once a later row with its key was written, only the additions
+/// of a failed row are retried. If the load only sets columns, the failed row is retried, and the later one written again
+/// after it.
 #[derive(Default)]
 struct RetryRows {
     rows: BTreeMap<u64, RetryRow>,
@@ -375,9 +377,10 @@ struct RetryRows {
 }
 
 struct RetryRow {
-    /// All of it, but for what it adds.
+    /// The row without its additions.
     row: EncodeResult,
-    /// What it adds, in a load that adds sums: an entry of its own, as of every row that an earlier run may have written.
+    /// Its additions, in a load that adds sums: an entry of their own, as for every row that an earlier run may have
+    /// written.
     additions: Option<EncodeResult>,
     /// Or it was written.
     has_failed: bool,

@@ -71,7 +71,7 @@ pub(super) struct ControlRow {
     keys: Arc<dyn PairKeys>,
     /// The examples that the keys were last compared with.
     compared: Arc<Mutex<Vec<Example>>>,
-    /// Whether no registry counts as an empty one, for a driver: it compares the stamps at each step.
+    /// For a driver, whether a missing registry counts as an empty one: the driver compares the stamps at each step.
     may_lack_registry: bool,
 }
 
@@ -141,7 +141,7 @@ impl ControlRow {
         };
         let own = &self.initial;
         if control.old.id != own.old.id && control.old.table == own.old.table {
-            // Of a table that had its name.
+            // It is about an earlier table of this name.
             return Ok(StoredControl { bytes, control: own.clone() });
         }
         if (&control.old, &control.new) == (&own.old, &own.new) {
@@ -169,7 +169,7 @@ impl ControlRow {
         ))
     }
 
-    /// Fails if the keys here are not those of the driver, as far as its record tells. Compares each record once.
+    /// Fails if the keys here differ from the driver's, as far as its record tells. Compares each record once.
     fn check_mapping(&self, control: &Control) -> Result<(), Error> {
         if self.keys.check_known().is_err() {
             return Ok(());
@@ -269,8 +269,8 @@ impl ControlRow {
         )
     }
 
-    /// Fails while rows of another key type of the old table move, or until its origins are dropped: those of both would be in one
-    /// family, which the end of either drops.
+    /// Fails while rows of another key type of the old table move, or until its origins are dropped: both would keep origins
+    /// in one family, which the end of either drops.
     pub(super) async fn check_alone(&self, has_origins: bool) -> Result<(), Error> {
         let prefix = format!("rekey/{}/", &*self.old);
         let request = ReadRows { ranges: vec![KeyRange::prefix(prefix.as_bytes())], ..ReadRows::default() };
@@ -310,7 +310,7 @@ impl ControlRow {
         })
         .await?;
         for control in at_work {
-            // What a later release has written may be at work.
+            // A re-keying recorded by a later release may be at work.
             let Some(control) = control else { return Ok(()) };
             if !self.is_gone(&control.old).await {
                 return Ok(());
@@ -333,13 +333,13 @@ impl ControlRow {
         self.column(&self.client, PASS).await
     }
 
-    /// Records the progress of a pass. What a slower driver recorded is replaced: both tell the truth.
+    /// Records the progress of a pass. It replaces what a slower driver recorded: both are true.
     pub(super) async fn record_pass(&self, value: Vec<u8>) -> Result<(), Error> {
         let set = Mutation::set(REGISTRY_FAMILY, PASS, TIMESTAMP, value);
         self.client.mutate_row(&self.registry, self.key.clone(), vec![set]).await
     }
 
-    /// Has the next pass begin with the first row.
+    /// Makes the next pass begin with the first row.
     pub(super) async fn forget_pass(&self) -> Result<(), Error> {
         self.record_pass(Vec::new()).await
     }
@@ -441,7 +441,7 @@ impl Lease {
     }
 
     /// Reads the control row; with the stamps at first, after the lease has ended, when rows move in another direction, and when the row is
-    /// about another table of this name: that one or the one that this process has opened is gone.
+    /// about another table of this name: then one of these two tables is gone.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) if it has an older state than this process has read.
@@ -449,7 +449,8 @@ impl Lease {
         let last = self.status.borrow().view.clone();
         let Some(last) = last else { return self.row.read_checked(lease).await };
         let mut stored = self.row.read(lease).await?;
-        // After its end the state may have changed many times, and the registry have been restored to the one that this process knows.
+        // After the end of the lease, the state may have changed many times, and a restored registry may have the state that
+        // this process knows.
         let has_ended = last.until <= Instant::now();
         if has_ended || stored.control.fence != last.fence || stored.of_before() != last.before.as_ref() {
             stored = self.row.read_checked(lease).await?;
@@ -471,10 +472,10 @@ impl Lease {
         }
     }
 
-    /// A state to act by; for writes one in which they do not wait.
+    /// A state to act by; for a write, one in which writes do not wait.
     ///
     /// # Errors
-    /// When none is to be had before the deadline.
+    /// If there is none before the deadline.
     pub(super) async fn acquire(&self, deadline: Instant, is_write: bool) -> Result<View, Error> {
         let mut changes = self.status.subscribe();
         loop {

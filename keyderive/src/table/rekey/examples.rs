@@ -1,9 +1,9 @@
 //! Which keys a re-keying gives some rows, as its driver records it: so that programs and drivers with another mapping find out.
 //!
 //! Conversions are code, which cannot be compared. So the driver that begins records some keys of the old table with the keys that its own
-//! mapping gives them, with the first state: until the first copy, the leases on the state before have ended. Whoever reads the state asks
-//! its own mapping for the keys of the same rows. Of an empty table there is nothing to compare, and where new keys are made of rows neither,
-//! since rows change.
+//! mapping gives them, with the first state: until the first copy, the leases on the state before have ended. A process that
+//! reads the state compares the keys that its own mapping gives the same rows. There is nothing to compare for an empty
+//! table, or where new keys are made of rows, since rows change.
 
 use std::fmt;
 
@@ -19,7 +19,8 @@ use crate::table::handle::windows;
 
 /// How many rows are recorded, at most.
 const MAX_EXAMPLES: usize = 16;
-/// How many bytes their keys have together, at most: a change of the state sends them twice in a filter, of which servers take 20 kB.
+/// How many bytes their keys have together, at most: a change of the state sends them twice in a filter, which may have 20
+/// kB.
 const MAX_BYTES: usize = 2048;
 
 /// The first rows of some partitions of the old table.

@@ -33,12 +33,13 @@ pub(super) trait PairKeys: Send + Sync {
     fn show(&self, side: Side, key: &[u8]) -> Option<String>;
 }
 
-/// A key type of a pair of tables: without hashed fields, since keys are decoded, and those of each table are made from the other's.
+/// A key type of a pair of tables: without hashed fields, since keys are decoded, and each table's keys are made from the
+/// other's.
 pub trait PairKey: TableKey<Stored = Self> + fmt::Debug + Sized {}
 
 impl<K: TableKey<Stored = K> + fmt::Debug> PairKey for K {}
 
-/// Makes the keys of each table of those of the other.
+/// Makes the keys of each table from the other's.
 pub(super) trait Conversions: Send + Sync {
     fn old_of(&self, tables: &[Route; 2], new: &[u8]) -> Result<Bytes, Error>;
 
@@ -194,7 +195,7 @@ fn unknown([old_table, _]: &[Route; 2]) -> Error {
     )
 }
 
-/// What makes a new key of an old one and its row.
+/// Makes a new key from an old one and its row.
 pub(super) type KeyOfRow<Old, New, R> = Arc<dyn Fn(&Old, &R) -> New + Send + Sync>;
 
 /// New keys that need the row.

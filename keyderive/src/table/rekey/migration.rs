@@ -82,13 +82,13 @@ pub struct MigrationStatus {
     pub state: State,
     /// Whether new keys are made of rows: [`Client::rekeyed_by_row`]. There is no way back from `copying` on then.
     pub is_by_row: bool,
-    /// Whether [`finish`](Migration::finish) has begun although the state is `moved` yet: there is no way back.
+    /// Whether [`finish`](Migration::finish) has begun although the state is still `moved`: there is no way back.
     pub is_finishing: bool,
     /// Some keys of the old table, each with the key that the mapping gives it, as the driver recorded them.
     pub examples: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Whom a driver reports to.
+/// Called with the progress of a driver.
 type OnProgress = Arc<dyn Fn(&MigrationProgress) + Send + Sync>;
 
 /// An activity, whose progress is reported.
@@ -142,7 +142,7 @@ impl Meter {
 /// How a pass ends.
 pub(super) enum Pass {
     Done,
-    /// The state is another one: another driver has gone on.
+    /// The state has changed: another driver has gone on.
     Superseded,
 }
 
@@ -185,9 +185,9 @@ enum Step {
 /// ```
 ///
 /// Each row is copied by a request of its own, `CheckAndMutateRow`, so that no copy replaces a row that was copied or written before.
-/// That bounds the copy: servers take many more rows of a load in the same time, whose requests have thousands. Rows of all
-/// partitions are copied at the same time and in no order, fewer at a time while the server takes longer for each than it has to. Run it
-/// in a process of its own: it uses all threads of its runtime, and other calls there take longer meanwhile.
+/// That bounds the copy: in the same time, servers take many more rows of a load, with thousands in a request. Rows of all
+/// partitions are copied at the same time and in no order, fewer at a time while the server takes longer for each than it
+/// has to. Run it in a process of its own: it uses all threads of its runtime, and other calls there take longer meanwhile.
 ///
 /// Each call continues from where the re-keying is, in any process. If the process dies, call it again; a second one that runs at the
 /// same time copies some rows twice, which changes nothing. A driver changes the state only if it still is what the driver knows. So a
@@ -316,7 +316,7 @@ impl Migration {
             };
             last = Some((stored.clone(), since));
             let control = &stored.control;
-            // What a step does has large futures, for a stack that the caller may have filled.
+            // A step has large futures, and the caller may have filled most of the stack.
             let (next, examples) = match Box::pin(self.step(goal, control, since)).await? {
                 Step::Change(next) => (next, None),
                 Step::Record(next, examples) => (next, Some(examples)),
@@ -396,7 +396,7 @@ impl Migration {
                     if !self.prepare(control, since).await? {
                         return Ok::<_, Error>(Step::ReadAgain);
                     }
-                    // Whoever has another mapping is refused before a row is stored by this one.
+                    // A process with another mapping is refused before this one stores a row.
                     Ok(Step::Record(Paused, self.examples().await?))
                 });
                 self.meter(control.state, Activity::Preparing).during(prepared).await?
@@ -425,7 +425,7 @@ impl Migration {
                 );
             }
             (Goal::New, Moved) => {
-                // The way back stays open for as long as what follows would fail.
+                // The way back stays open while the next steps would fail.
                 let info = self.client.table_info(self.pair.route(Side::New)).await?;
                 if info.family(ORIGINS).is_none() {
                     return Err(Error::mismatch(
@@ -489,17 +489,18 @@ impl Migration {
         })
     }
 
-    /// Has the old table's stamp name the direction, in which nobody writes the old table; returns whether the state is still this one.
+    /// Makes the old table's stamp name this direction, in which nobody writes the old table; returns whether the state is
+    /// still this one.
     async fn begin_copying(&self, control: &Control, since: Instant) -> Result<bool, Error> {
         if !self.stamps().begin_direction(control, None).await? {
             return Ok(false);
         }
-        // Of two that begin at the same time, one finds the other.
+        // If two begin at the same time, one finds the other.
         self.pair.lease().row().check_alone(false).await?;
         if self.pair.route(Side::Old).table() != self.pair.route(Side::New).table() {
             return Ok(true);
         }
-        // Who writes by the state before would leave origins in the old rows.
+        // A process that still writes by the state before would leave origins in the old rows.
         self.wait(control, since).await;
         let info = self.client.table_info(self.pair.route(Side::Old)).await?;
         if info.family(ORIGINS).is_some() {
@@ -512,7 +513,8 @@ impl Migration {
         }
     }
 
-    /// Whether the new table has no row, and will have none in this state: who writes it knows a later one, by a lease that ends.
+    /// Whether the new table has no row, and will have none in this state: a process that writes it acts by a later state,
+    /// on a lease that ends.
     async fn is_new_empty(&self, control: &Control, since: Instant) -> Result<bool, Error> {
         self.wait(control, since).await;
         Ok(first_row(&self.pair.table(&self.client, Side::New)).await?.is_none())
@@ -528,7 +530,8 @@ impl Migration {
         if verified.is_equal() {
             return Ok(Step::Change(next));
         }
-        // Without it the next call would find the same rows missing. If this fails, it does, and forgets the pass in its turn.
+        // Otherwise the next call would find the same rows missing. If this fails, the next call does, and forgets the pass
+        // itself.
         let _ = self.pair.lease().row().forget_pass().await;
         Err(self.unequal(&verified))
     }
@@ -602,7 +605,7 @@ impl Migration {
             pair.key_type(Side::New).schema().bucket_splits().into_iter().map(Into::into).collect();
         let tablets = client.sample_row_keys(pair.route(Side::Old)).await?;
         let step = tablets.len().div_ceil(MAX_SPLITS).max(1);
-        // Where keys are made of rows, the key that a tablet begins at gives none.
+        // Where keys are made of rows, the first key of a tablet gives no new key.
         if !pair.keys().reads_rows() {
             let keys =
                 tablets.iter().filter_map(|(key, _)| pair.keys().new_of(key, &Default::default()).ok());
@@ -610,7 +613,7 @@ impl Migration {
         }
         splits.sort_unstable();
         splits.dedup();
-        // Of the same granularity: cells keep their timestamps.
+        // With the same granularity, since cells keep their timestamps.
         let granularity = old.granularity();
         // For SQL that reads the old table by columns; key types of some layouts have none.
         let row_key_schema = old.row_key_schema().and_then(|_| {

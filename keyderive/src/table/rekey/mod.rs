@@ -70,11 +70,12 @@
 //! *stamp*, an empty family, says what may use it: one key type, or a pair of them while it is re-keyed.
 //!
 //! # What holds
-//! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: as with one table, a write that
-//! timed out can be applied later. If it is applied after the state has changed twice, one read can see it, and a later one not. No write
-//! and no delete that was acknowledged is lost or undone, whatever process dies at whatever moment, and however late its requests arrive. A
-//! scan gives each row once, and by the filter that the caller asks for. Rows move with every cell: all versions with their timestamps, in
-//! all families, named by the row type or not. Writes wait once in each direction, for about 7 s with a lease of 4 s.
+//! Calls on one row are linearizable, whichever table they go to, except for writes with an unknown outcome: as with one
+//! table, a write that timed out can be applied later. If it is applied after the state has changed twice, one read can see
+//! it, and a later one not. No write and no delete that was acknowledged is lost or undone, whichever process dies at any
+//! moment, and however late its requests arrive. A scan gives each row once, and by the filter that the caller asks for.
+//! Rows move with every cell: all versions with their timestamps, in all families, named by the row type or not. Writes wait
+//! once in each direction, for about 7 s with a lease of 4 s.
 //!
 //! This relies on
 //! - every program that writes the table opening it by [`Client::rekeyed`], with the same two key types. From the state `paused` on the
@@ -100,7 +101,7 @@
 //! |---|---|
 //! | `old` | as for one table; with [`rekeyed_by_row`](Client::rekeyed_by_row) a read or a write of one row 2, and a write of several rows 2 for each |
 //! | `paused`, `rollback_paused` | a read 2; writes wait, and so do scans in no order |
-//! | `copying`, `rollback_copying` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables, those in no order the one that is copied twice |
+//! | `copying`, `rollback_copying` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables; an unordered scan reads the copied one twice |
 //! | `moved`, `new`, `rolled_back` | as for one table, but an increment, an append or a conditional write 2 |
 //!
 //! In every state but `new` each process reads the control row once in a quarter of a lease, by default each second.
@@ -210,13 +211,14 @@ impl Client {
     /// ```
     ///
     /// A row of the old table counts only for the key that `key_of` gives. That key must never change for an old key, also if its row
-    /// is deleted and stored again. Reads of the old table read each row whole beside what they ask for. There is no way back
-    /// from the state `copying` on.
+    /// is deleted and stored again. Reads of the old table read each row whole, in addition to what they ask for. There is
+    /// no way back from the state `copying` on.
     ///
-    /// The old table has one row for all new keys that differ in what the row gives. So while writes go there, in `old` and
-    /// `rolled_back`, they read the row first, and differ from those of a plain table, so that none reaches the row of another key:
+    /// The old table has one row for all new keys that differ in what the row gives. So in `old` and `rolled_back`, when
+    /// writes go there, they read the row first and differ from a plain table's, so that none reaches the row of another
+    /// key:
     ///
-    /// - a write by a key whose place another key's row has fails; a delete finds nothing to delete;
+    /// - a write fails if another key's row is in its place; a delete then finds nothing to delete;
     /// - a write after which the row would have another key, or none, fails: an update of the columns that `key_of` reads, and an
     ///   update, an increment or an append where there is no row.
     ///
@@ -323,9 +325,10 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// The mapping must be that of the programs, by [conversions](Self::rekeyed) or by data: [`rekey`](crate::rekey#one-mapping) says how that is
-    /// checked. Without a mapping, such as where new keys are made [of rows](Self::rekeyed_by_row), it has the state and `finish`, and
-    /// `roll_back` as far as that copies nothing; `check`, `run` and `verify` are errors.
+    /// The mapping must be the programs' own, by [conversions](Self::rekeyed) or by data:
+    /// [`rekey`](crate::rekey#one-mapping) says how that is checked. Without a mapping, such as where new keys are made [of
+    /// rows](Self::rekeyed_by_row), it has the state and `finish`, and `roll_back` as far as that copies nothing; `check`,
+    /// `run` and `verify` are errors.
     ///
     /// It reads the old table's schema and the state, and writes nothing. A task renews the state until the migration is dropped.
     ///

@@ -7,10 +7,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// More copies than that only wait for each other at a slow server, and the reads and writes of the program wait with them.
 const FLOOR: usize = 64;
-/// A request is slow if it takes this time longer than twice the fastest one. Less is no queue: times vary.
+/// A request is slow if it takes longer than twice the fastest one plus this. Less shows no queue: times vary.
 const SLACK: Duration = Duration::from_millis(10);
 
-/// At the floor, how many copies the fastest one is forgotten over.
+/// At the floor, the fastest time is forgotten over this many copies.
 const AGING: u32 = 512;
 
 /// Bounds how many requests of a pass, which copy a row each, are in flight at a time: `most` at first, half as many after a failure, and
@@ -66,7 +66,7 @@ impl Pace {
                 }
                 let is_in_time = took <= state.fastest.saturating_mul(2).saturating_add(SLACK);
                 if state.bound < FLOOR {
-                    // After failures: whatever a request takes, so few of them wait for nothing.
+                    // After failures: however long a request takes, so few do not wait for each other.
                     state.bound += 1;
                 } else if is_in_time {
                     state.in_time += 1;

@@ -1,7 +1,7 @@
 //! Calls on one row of a pair of tables, as the state of the re-keying says.
 //!
-//! Origins decide which row counts (rule M): that of the old table if it has an origin; else that of the new table if it has one; else
-//! that of the old table. A row that has nothing but an origin is absent.
+//! Origins decide which row counts (rule M): the old table's if it has an origin, else the new table's if that has one, else
+//! the old table's. A row that has nothing but an origin is absent.
 
 mod by_row;
 
@@ -59,12 +59,12 @@ impl Origin {
     /// The origin of a stored row; none for a row that is not there.
     pub(super) fn of(row: Option<&RawRow>) -> Option<Self> {
         let origin = row?.newest(ORIGINS, ORIGIN_COLUMN)?;
-        // Whatever else stands there was no copy.
+        // Any other value was no copy.
         Some(if origin.value() == b"c" { Self::Copied } else { Self::Written })
     }
 }
 
-/// Whether a row has a cell beside its origin.
+/// Whether a row has a cell other than its origin.
 pub(super) fn has_data(row: &RawRow) -> bool {
     row.cells().any(|cell| !is_reserved(cell.family()))
 }
@@ -154,7 +154,7 @@ pub(crate) struct TablePair {
     /// Lets the cells of these families through.
     data: RowFilter,
     lease: Arc<Lease>,
-    /// The number of the state in which the origins were found to be gone; 0 if none was.
+    /// The number of the state in which the origins were found to be gone; 0 before that.
     without_origins_since: AtomicU64,
 }
 
@@ -255,7 +255,7 @@ impl TablePair {
         self.families.iter().map(|family| Mutation::delete_family(Arc::clone(family)))
     }
 
-    /// Makes a row that of the other table, with its timestamps.
+    /// The mutations that copy a row to the other table, with its timestamps.
     pub(super) fn copy(&self, row: &RawRow) -> Vec<Mutation> {
         let cells = row.cells().filter(|cell| !is_reserved(cell.family()));
         let set = cells.map(|cell| {
@@ -288,7 +288,7 @@ impl TablePair {
         Ok((cells > 0).then(|| built.build()))
     }
 
-    /// The row that counts, of those of the two tables (rule M).
+    /// The row that counts in the two tables (rule M).
     pub(super) fn counting(old: Option<RawRow>, new: Option<RawRow>) -> Option<RawRow> {
         match (Origin::of(old.as_ref()), Origin::of(new.as_ref())) {
             (None, Some(_)) => new,
@@ -296,8 +296,8 @@ impl TablePair {
         }
     }
 
-    /// Runs an operation by the newest state, for as long as the lease on it lasts. What may be repeated is repeated by the next
-    /// state.
+    /// Runs an operation by the newest state, for as long as the lease on it lasts. If it may be repeated, the next state
+    /// repeats it.
     async fn run<T, F>(
         &self,
         client: &Client,
@@ -400,7 +400,7 @@ impl TablePair {
 
 /// Reads.
 impl TablePair {
-    /// The row with this key, of which what the filter lets through.
+    /// What the filter lets through of the row with this key.
     pub(super) fn read_row<'a>(
         &'a self,
         client: &'a Client,
@@ -497,7 +497,7 @@ impl TablePair {
             .collect()
     }
 
-    /// Of each of these keys of the new table, whether the old table has its row.
+    /// For each of these keys of the new table, whether the old table has its row.
     pub(super) async fn are_in_old(&self, client: &Client, keys: Vec<Bytes>) -> Result<Vec<bool>, Error> {
         let keys: Vec<_> = keys.into_iter().map(|key| self.keys_of(key)).collect::<Result<_, _>>()?;
         let rows = self.get_all(client, Side::Old, &keys, Some(self.origins_and_existence())).await?;
@@ -626,7 +626,8 @@ impl TablePair {
         }
     }
 
-    /// Whether a write can have failed because the origins' family is gone. It is not asked for again in this state.
+    /// Whether a write can have failed because the origins' family is gone. If it is, that is remembered for this
+    /// state.
     async fn is_without_origins(
         &self,
         client: &Client,
@@ -686,8 +687,8 @@ impl TablePair {
         Ok(())
     }
 
-    /// Whether a row of the base table is to be copied to the front table: of the old table every row, of the new one those
-    /// that were written, since a copy is what the old table has.
+    /// Whether a row of the base table is to be copied to the front table: every row of the old table, but of the new table
+    /// only rows that were written, since the old table has the source of a copy.
     pub(super) fn counts_in_base(front: Side, row: &RawRow) -> bool {
         match front {
             Side::New => has_data(row),
@@ -698,7 +699,7 @@ impl TablePair {
     /// Before a request whose effect the server decides: sets the origin of the row in the table that is written, with a copy if needed;
     /// returns that table.
     async fn prepare(&self, client: &Client, view: &View, keys: &RowKeys) -> Result<Side, Stop> {
-        // Whether the origin was set shows in no answer.
+        // No answer shows whether the origin was set.
         let (nothing, sent) = (Mutations::default(), &Sent::default());
         match view.state.writes() {
             Writes::Wait => Err(Stop::Lost),

@@ -48,7 +48,7 @@ const MAX_KEPT: usize = 100;
 /// The progress of a pass, as the control row records it.
 #[derive(Serialize, Deserialize)]
 struct PassRecord {
-    /// That of the direction in which the pass copies.
+    /// The fence of the direction in which the pass copies.
     fence: Option<String>,
     #[serde(flatten)]
     left: PartsLeft,
@@ -229,7 +229,7 @@ impl Migration {
     /// without an origin. `run` and `roll_back` do so before they end. It keeps the first 100 rows that differ.
     ///
     /// A program that wrote the old table after the re-keying began shows here. In a roll-back, the rows of the new table are looked up in
-    /// the old one, which has rows of before.
+    /// the old one, which has older rows.
     ///
     /// # Errors
     /// In states in which there is nothing to compare; if the re-keying reaches such a state meanwhile, which
@@ -328,7 +328,7 @@ impl Migration {
         let (records, mut recorded) = watch::channel(Vec::new());
         let (fence, at, writer) = (control.fence.clone(), left.clone(), Arc::clone(&copies));
         let store = Box::new(move |done: &Done| {
-            // The record is that of the next state then.
+            // The record belongs to the next state then.
             if writer.is_superseded.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -345,7 +345,7 @@ impl Migration {
             // Some more wait for a turn, while a batch waits for its last row. Few, since another driver copies them again.
             in_flight: BatchLimits { bytes: MAX_BYTES_IN_FLIGHT, rows: in_flight + in_flight / 4 },
             limits: BATCH,
-            // What is buffered is repeated by the next driver, if this one dies.
+            // If this driver dies, the next one repeats what is buffered.
             look_ahead: BatchLimits { bytes: 0, rows: usize::MAX },
             // Keys are distinct, since both conversions are inverse to each other, which the keys check.
             ..Settings::default()
@@ -379,7 +379,8 @@ impl Migration {
         }
     }
 
-    /// What is left of a table, by the record of this direction: that of a table which had its name is about other rows.
+    /// What is left of a table, by the record of this direction: the record of an earlier table of this name is about
+    /// other rows.
     async fn left(&self, mapping: &Mapping<'_>, control: &Control) -> Result<PartsLeft, Error> {
         let starts = mapping.old.partition_starts().await?;
         if let Some(value) = self.pair.lease().row().pass().await?

@@ -211,7 +211,7 @@ impl PairScan {
                 let keys = rows.iter().map(stored).collect();
                 let filter = filter.clone().without_samples();
                 let rows = pair.old_rows(&self.options.client, keys, Some(filter)).await?;
-                // What was deleted meanwhile, or does not pass the filter any more, is not given.
+                // Rows that were deleted meanwhile, or no longer pass the filter, are left out.
                 Ok(rows.into_iter().flatten().collect())
             }
             Side::Old => {
@@ -301,7 +301,7 @@ impl PairScan {
             if rows.is_empty() {
                 break;
             }
-            // What has no origin is not in the new table, to a re-keying that is rolled back.
+            // To a re-keying that is rolled back, a row without an origin is not in the new table.
             rows.retain(|row| base == Side::Old || Origin::of(Some(row)).is_some());
             let keys = rows.iter().map(|row| match base {
                 Side::Old => pair.keys().new_of(row.key(), row),
@@ -405,7 +405,7 @@ impl SideRows {
     }
 }
 
-/// Fails if the state has changed: what was not there may have been in the next.
+/// Fails if the state has changed: a row that was missing may be there in the next.
 fn still(pair: &TablePair, view: &View) -> Result<(), ScanEnd> {
     if pair.lease().is_newest(view) { Ok(()) } else { Err(ScanEnd::Changed) }
 }
@@ -450,8 +450,8 @@ struct Delivery {
 }
 
 impl Delivery {
-    /// Fails for a row that has another place in the other table: in other states the scan would give other rows. Either one plan
-    /// selects it and the other does not, or its keys have other fields, where the scan is in the order of the fields.
+    /// Fails if only one of the plans selects the row or, in an ordered scan, if its two keys differ in the fields: in other
+    /// states the scan would give other rows.
     fn check(&self, pair: &TablePair, key: &[u8], is_ordered: bool) -> Result<(), Error> {
         let [old, new] = &self.selected;
         let old_key = pair.keys().old_of(key)?;

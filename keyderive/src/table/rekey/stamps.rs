@@ -1,7 +1,8 @@
-//! The stamps of the two tables while they are re-keyed: of the pair of key types, so that programs of one of them are refused.
+//! The stamps of the two tables while they are re-keyed. They name the pair of key types, so that a program that knows only
+//! one of them is refused.
 //!
-//! That of the old table names the direction in which rows move too, the *fence* of the control row. So a control row that is older than
-//! the tables, or is missing, does not fit them.
+//! The old table's stamp also names the direction in which rows move, by the *fence* of the control row. So a control row
+//! that is older than the tables, or is missing, does not fit them.
 
 use super::state::{Control, PairTables, Side, State};
 use crate::client::{Client, Error, Family, FamilyChange, REGISTRY, TableInfo};
@@ -10,7 +11,7 @@ use crate::table::stamp::{self, StampName};
 /// What the stamp of the old table may name in a state.
 struct OldStamps<'c> {
     fences: Vec<&'c str>,
-    /// Whether it may be that of the old key type alone.
+    /// Whether it may be the stamp of the old key type alone.
     is_own: bool,
 }
 
@@ -63,8 +64,8 @@ impl PairStamps {
         self.of_pair(Side::New, &["of", self.tables.route(Side::Old)])
     }
 
-    /// The stamp of the new table from the moment on at which there is no way back, until its rows have no origins: a program that knows
-    /// nothing of them would find rows that were deleted.
+    /// The stamp of the new table from the point of no return until its rows have no origins: a program that knows nothing
+    /// of them would find rows that were deleted.
     fn of_ended(&self) -> StampName {
         self.of_pair(Side::New, &["ended", self.tables.route(Side::Old)])
     }
@@ -118,7 +119,7 @@ impl PairStamps {
         };
         let has_rows = [self.of_new(), self.of_ended(), self.of_closed(), self.own(Side::New)];
         let found = stamp::of_tag(self.tables.key_type(Side::New), &info)?;
-        // A table that became itself was made again whole.
+        // If the table is both the old and the new one, it was created again as a whole.
         if old.table() == new.table() || !found.iter().any(|found| has_rows.contains(&found.name)) {
             return Ok(());
         }
@@ -184,7 +185,7 @@ impl PairStamps {
         Ok(found.iter().any(|found| found.name == self.of_new()))
     }
 
-    /// Stamps the old table with the new key type's tag too, where it becomes itself.
+    /// Stamps the old table with the new key type's tag too, if it is also the new table.
     pub(super) async fn begin_new(&self) -> Result<(), Error> {
         if !self.replace(Side::New, &[self.own(Side::New)], self.of_new(), None).await? {
             self.replace(Side::New, &[], self.of_new(), None).await?;
@@ -192,7 +193,7 @@ impl PairStamps {
         Ok(())
     }
 
-    /// Has the stamp of the new table say that there is no way back; returns whether it does.
+    /// Makes the stamp of the new table say that there is no way back; returns whether it does.
     pub(super) async fn begin_end(&self) -> Result<bool, Error> {
         match self.is_finishing().await? {
             true => Ok(true),
@@ -200,8 +201,8 @@ impl PairStamps {
         }
     }
 
-    /// Has the stamp of the old table name the fence of the control row, with the family that the direction needs; returns whether it
-    /// does.
+    /// Makes the stamp of the old table name the fence of the control row, with the family that the direction needs; returns
+    /// whether it does.
     pub(super) async fn begin_direction(
         &self,
         control: &Control,
@@ -214,12 +215,13 @@ impl PairStamps {
         self.replace(Side::Old, &replaced, self.of_old(fence), with).await
     }
 
-    /// Has nobody take the new table for one that rows move to.
+    /// Prevents that anybody takes the new table for one that rows move to.
     pub(super) async fn spend_new(&self) -> Result<bool, Error> {
         self.replace(Side::New, &[self.of_new(), self.of_ended()], self.of_spent(), None).await
     }
 
-    /// Has the stamp of the table that is left fit the last state alone; returns whether it does, or is its own again.
+    /// Makes the stamp of the remaining table fit only the last state; returns whether it does, or is the table's own
+    /// again.
     pub(super) async fn close(&self, side: Side, control: &Control) -> Result<bool, Error> {
         let info = self.client.table_info(self.tables.route(side)).await?;
         let found = stamp::of_tag(self.tables.key_type(side), &info)?;

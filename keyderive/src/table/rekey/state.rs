@@ -116,7 +116,7 @@ pub(super) enum Reads {
 /// How a call writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writes {
-    /// As if there were no re-keying, but that deletes leave the row.
+    /// As if there were no re-keying, except that deletes leave the row.
     Plain(Side),
     /// With an origin, for as long as the table has origins.
     WithOrigin(Side),
@@ -191,7 +191,7 @@ pub(super) struct Control {
     pub(super) new: TableLayout,
     /// Whether there is no way back once the new table is written: new keys are made of rows.
     pub(super) one_way: bool,
-    /// What the mapping of its driver gives some rows; none of an empty table.
+    /// The keys that its driver's mapping gives some rows; none for an empty table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) examples: Vec<Example>,
 }

@@ -26,12 +26,12 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 
 /// The rows of a table with keys `Old` that is re-keyed: in that table, or in the one that it becomes.
 ///
-/// The calls of a [`Table`] over a pair are those for one table, as far as they can be kept beside a re-keying: there is no load, no
-/// writer, no export, and no deletion by a plan. Each has the errors of the call for one table, and these: the call fails with
-/// [`is_unavailable`](Error::is_unavailable) if the state cannot be read for longer than a lease, and a write that waits for the next state
-/// fails with [`is_deadline_exceeded`](Error::is_deadline_exceeded) when its timeout passes; both can be [repeated](Error::is_retryable).
-/// An increment, an append or a conditional write has an [unknown outcome](Error::is_outcome_unknown) if the lease ends before its answer
-/// arrives.
+/// A [`Table`] over a pair has the calls of one table that can be kept during a re-keying: there is no load, no writer, no
+/// export, and no deletion by a plan. Each has the errors of the call for one table, and these: the call fails with
+/// [`is_unavailable`](Error::is_unavailable) if the state cannot be read for longer than a lease, and a write that waits for
+/// the next state fails with [`is_deadline_exceeded`](Error::is_deadline_exceeded) when its timeout passes; both can be
+/// [repeated](Error::is_retryable). An increment, an append or a conditional write has an [unknown
+/// outcome](Error::is_outcome_unknown) if the lease ends before its answer arrives.
 ///
 /// [`delete`](Table::delete) deletes the families that the table had when it was opened, and leaves the row's origin until the
 /// re-keying ends. For the calls of this handle there is no row then; a client that knows nothing of the re-keying sees the origin.

@@ -1,8 +1,8 @@
-//! What differs between the layout of a table's keys and that of a program's, in words.
+//! How the key layouts of a table and of a program differ, in words.
 
 use crate::key::{BOUNDS, KeyChange, Schema};
 
-/// The first part of a table's layout, as the registry has it, that differs from that of `schema`, which is the program's.
+/// The first part of a table's layout, as the registry has it, that differs from the program's, which is `schema`.
 pub(super) fn difference(saved: &str, schema: &Schema) -> Option<String> {
     let changes = Schema::changes_between(&schema.layout_json(), saved)?;
     let change = changes.into_iter().find(|change| change.effect.is_of_fingerprint())?;

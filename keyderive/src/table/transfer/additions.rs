@@ -52,7 +52,7 @@ pub(crate) struct StoredAdditions {
 }
 
 impl StoredAdditions {
-    /// Those of a new load.
+    /// The additions of a new load.
     pub(super) fn begin() -> Self {
         Self {
             load: fastrand::u64(..),
@@ -74,7 +74,7 @@ impl StoredAdditions {
         &self.counted
     }
 
-    /// Whether it fits a checkpoint after so many items, of which these rows failed.
+    /// Whether it fits a checkpoint after `items` items with these failed rows.
     pub(super) fn fits(&self, items: u64, failed: &[u64]) -> bool {
         let mut rows = self.failed.iter().map(|(row, _)| row).chain(&self.counted);
         self.sent >= items && rows.all(|row| failed.binary_search(row).is_ok())
@@ -90,9 +90,10 @@ pub(crate) struct Additions {
     failed: BTreeMap<u64, FailedAddition>,
     /// The rows before the checkpoint that were written, and whose columns are written again.
     counted: BTreeSet<u64>,
-    /// The rows that are two entries of which none is written, and whether one has failed.
+    /// The rows that are sent as two entries, neither of them written yet, and whether one has failed.
     split: HashMap<u64, bool>,
-    /// Rows of this run, by the time. A row that is not done was sent when the first of these reached it, or later.
+    /// How far this run had sent at which time, oldest first. A row that is not done was sent at the first entry above
+    /// it, or later.
     sent: Vec<Sent>,
     /// No row from here on is sent before the next checkpoint is stored.
     reserved: Sent,
@@ -138,12 +139,12 @@ impl Policy {
     }
 }
 
-/// The items that may have been counted, of which a load cannot know it.
+/// The items that may have been counted, where a load cannot know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MayBeCounted(pub(crate) Vec<Range<u64>>);
 
 impl Additions {
-    /// Those of a load that begins after so many items.
+    /// The additions of a load that begins after `items` items.
     ///
     /// # Errors
     /// The items that may be counted twice, if they may not.
@@ -188,7 +189,7 @@ impl Additions {
         Ok(additions)
     }
 
-    /// Notes that rows are sent from now on which may be counted twice.
+    /// Notes that rows that may be counted twice are sent from now on.
     fn count_twice(&mut self, rows: Range<u64>, now: i64) {
         match self.failed.get_mut(&rows.start) {
             Some(failed) => failed.since = now,
@@ -210,8 +211,8 @@ impl Additions {
         self.split.insert(row, false);
     }
 
-    /// Whether a row is not settled by the end of this entry: by the first of two that is written, and by the second if the first has
-    /// failed, which settled it.
+    /// Whether the end of this entry does not settle its row: of two entries, a first one that was written does not, and a
+    /// second one does not if the first failed and settled it.
     pub(super) fn is_part(&mut self, row: u64, has_failed: bool) -> bool {
         match self.split.remove(&row) {
             None => false,
@@ -325,7 +326,7 @@ impl Additions {
         if self.counted.contains(&row) {
             return;
         }
-        // Of a row of two entries whose columns failed, the additions may still be counted.
+        // If the columns of a row of two entries failed, its additions may still be counted.
         let is_unknown = error.is_outcome_unknown() || self.split.contains_key(&row);
         let since = match self.failed.get(&row) {
             Some(FailedAddition { since, may_be_counted, .. }) => {
@@ -352,7 +353,7 @@ impl Additions {
         self.has_ended = true;
     }
 
-    /// What a checkpoint has of them after so many rows, of which these failed.
+    /// What a checkpoint stores of them after `done` rows with these failed ones.
     pub(super) fn stored(&self, done: u64, failed: &[u64]) -> StoredAdditions {
         let sent = self.rows_sent().map(|sent| sent.below).chain([done]).max().unwrap_or(done);
         let below = if self.has_ended { sent } else { sent.max(self.reserved.below) };

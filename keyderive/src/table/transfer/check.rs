@@ -18,7 +18,7 @@ use crate::table::Handle;
 const MAX_KEPT: usize = 100;
 /// How many faults are printed.
 const MAX_SHOWN: usize = 10;
-/// How many bytes of new keys are kept, to find two that are one; about so many bytes a key are added.
+/// How many bytes of new keys are kept to find equal ones; a key takes about `BYTES_BESIDE_KEY` more.
 const MAX_KEY_BYTES: usize = 64 * 1024 * 1024;
 const BYTES_BESIDE_KEY: usize = 32;
 

@@ -78,7 +78,7 @@ impl PartsLeft {
         self.copied
     }
 
-    /// The first of two tables that is not that of the checkpoint, and why not, in words.
+    /// The first of the two tables that is not the checkpoint's, and why not, in words.
     pub(crate) fn fault<'m>(&self, mapping: &'m Mapping<'_>) -> Option<(&'m Handle, String)> {
         [(&self.old, &mapping.old), (&self.new, &mapping.new)].into_iter().find_map(|(identity, table)| {
             let fault = match identity.difference(table) {

@@ -56,14 +56,14 @@ pub(crate) trait Origins: Send + Sync {
     /// None for a row without an origin.
     fn of(&self, row: &RawRow) -> Option<Origin>;
 
-    /// Whether the new table had no rows when the re-keying began: then each is a copy or was written since. Else those without an
-    /// origin are of before, and are no copies.
+    /// Whether the new table had no rows when the re-keying began: then each is a copy or was written since. Else rows
+    /// without an origin are from before, and are no copies.
     fn began_empty(&self) -> bool;
 
     /// A filter that each row of the new table passes with its origin.
     fn filter(&self) -> RowFilter;
 
-    /// Of each of these keys of the new table, whether the old table has its row.
+    /// For each of these keys of the new table, whether the old table has its row.
     fn are_in_old(
         &self,
         keys: Vec<Bytes>,
@@ -83,7 +83,7 @@ pub(crate) async fn compare(
     compare_with(mapping, settings, origins, None, reporter).await
 }
 
-/// As [`compare`], and tells each difference.
+/// As [`compare`], and reports each difference.
 pub(crate) async fn compare_with(
     mapping: &Mapping<'_>,
     settings: Comparison,
@@ -95,7 +95,7 @@ pub(crate) async fn compare_with(
     let old = reporter.reporting(ComparedTable::of(&mapping.old)).await?;
     let new = reporter.reporting(ComparedTable::of(&mapping.new)).await?;
     let diff = TableDiff::of(Arc::clone(mapping.old.name.table()), Arc::clone(mapping.new.name.table()));
-    // Those of a batch, which are told then.
+    // All differences of a batch, which are then reported.
     let first = if on_difference.is_some() { usize::MAX } else { settings.first };
     let Comparison { only_newest, reports_foreign, .. } = settings;
     let tables = Tables { mapping, origins, old, new, first, only_newest, reports_foreign };
@@ -260,7 +260,7 @@ impl ComparisonRun<'_, '_, '_, '_> {
         self.reporter.report_if_due();
     }
 
-    /// Tells differences, and keeps them as long as there is room.
+    /// Reports differences, and keeps them as long as there is room.
     fn keep(&mut self, differences: impl IntoIterator<Item = RowDifference>) {
         for difference in differences {
             if let Some(tell) = &mut self.on_difference {
@@ -371,8 +371,8 @@ impl Tables<'_, '_> {
         }
     }
 
-    /// Notes a row that the new table lacks, unless all its cells may be removed. A deletion must be copied to a table that has rows of
-    /// before.
+    /// Notes a row that the new table lacks, unless all its cells may be removed. A deletion must be copied to a table that
+    /// has older rows.
     fn is_missing(&self, row: &RawRow, new_key: &Bytes, batch: &mut ComparedBatch) {
         let is_excused = self.origins.is_none_or(Origins::began_empty);
         match removable_cells(self.old.stored(row)).filter(|_| is_excused) {
@@ -440,7 +440,7 @@ impl Tables<'_, '_> {
         let mut alone = Vec::new();
         for ((row, key), _) in rows.iter().zip(keys).zip(are_in_old).filter(|(_, is_in_old)| !is_in_old) {
             match origins.of(row) {
-                // Those that are in the old table too were counted with it.
+                // Rows that are in the old table too were counted there.
                 Some(Origin::Written) => batch.counts.written += 1,
                 _ => alone.push(key),
             }

@@ -27,7 +27,7 @@ pub(crate) struct Settings {
     pub(crate) limits: BatchLimits,
     /// How many rows and bytes are buffered before any is sent, and kept buffered. 0 counts as 1.
     pub(crate) look_ahead: BatchLimits,
-    /// How long the transfer waits for its source while it has less; without it, for as long as that takes.
+    /// How long the transfer waits for its source while it has less; none waits as long as the source takes.
     pub(crate) patience: Option<Duration>,
     /// Whether a row with the key of one before it ends the transfer. Else the later one counts.
     pub(crate) keys_are_distinct: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Engine<'a> {
     requests: JoinSet<Finished>,
     in_flight: BatchLimits,
     patience: Option<Patience>,
-    /// When the next checkpoint or report is due, while that is waited for.
+    /// When the next checkpoint or report is due, while the engine waits for it.
     due_at: Option<Pin<Box<Sleep>>>,
     /// Whether the source has ended, or failed.
     input_ended: bool,
@@ -80,7 +80,7 @@ struct Finished {
 
 enum Event {
     Finished(Result<Finished, JoinError>),
-    /// So many rows were read, or none at the end.
+    /// This many rows were read, or none at the end.
     Read(Option<Result<u64, TransferError>>),
     /// The source kept the transfer waiting for too long.
     OutOfPatience,
@@ -162,7 +162,7 @@ impl<'a> Engine<'a> {
         (self.tracker, self.error)
     }
 
-    /// Whether no further request is sent. What was read before the source ended is.
+    /// Whether no further request is sent. Rows that were read before the source ended are still sent.
     fn is_stopped(&self) -> bool {
         let ends_source =
             |error: &TransferError| matches!(error, TransferError::Input(_) | TransferError::Stopped);

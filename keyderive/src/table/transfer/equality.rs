@@ -1,9 +1,9 @@
 //! Whether two stored rows are the same: the one rule for comparisons of tables, copies and re-keyings.
 //!
 //! A cell is named by its family, its qualifier and its timestamp; where only newest values are compared, the newest cell of each column,
-//! whatever its timestamp. Of a cell that both rows have, the values are compared, however
-//! old it is. A cell that one row has alone is a difference, unless the garbage collection rule of its family lets a server remove it:
-//! servers remove such cells at some time, in each table for itself.
+//! whatever its timestamp. If both rows have a cell, its values are compared, however old it is. A cell that only one row
+//! has is a difference, unless the garbage collection rule of its family lets a server remove it: servers remove such cells
+//! at some time, in each table for itself.
 
 use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
@@ -23,8 +23,8 @@ pub(crate) struct StoredRow<'a> {
     pub(crate) now_micros: i64,
 }
 
-/// Passes each difference of two rows to `differs`, as the cell of the old row and that of the new one. Returns how many cells
-/// one of them has alone that are no differences.
+/// Passes each difference of two rows to `differs`, as the cells of the old and of the new row. Returns how many cells
+/// only one of them has that are no differences.
 pub(super) fn compare<'a>(
     old: StoredRow<'a>,
     new: StoredRow<'a>,
@@ -85,13 +85,13 @@ fn place(cell: RawCell<'_>) -> (&str, &[u8], Reverse<i64>) {
 /// A cell, and whether the rule of its family lets a server remove it.
 struct Ranked<'a> {
     cell: RawCell<'a>,
-    /// Of its column.
+    /// Whether it is the newest of its column.
     is_newest: bool,
     is_removable: bool,
 }
 
 impl<'a> StoredRow<'a> {
-    /// The cells in the order of their places, as they are after so much time.
+    /// The cells in the order of their places, as they are after the time `after`.
     fn ranked(self, after: Duration) -> impl Iterator<Item = Ranked<'a>> {
         let mut cells: Vec<_> = own_cells(self.row).collect();
         cells.sort_unstable_by(|one, other| place(*one).cmp(&place(*other)));

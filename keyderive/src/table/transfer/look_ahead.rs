@@ -20,7 +20,7 @@ use crate::key::fingerprint64;
 
 /// The rows that wait, and whose turn it is.
 ///
-/// Partitions take turns, and the waiting rows of each are split into as many requests as those of the fullest one. So all
+/// Partitions take turns, and the waiting rows of each are split into as many requests as the fullest one needs. So all
 /// partitions run out together, and none has many more requests than another in any period.
 pub(crate) struct LookAhead {
     limits: BatchLimits,
@@ -142,7 +142,7 @@ impl LookAhead {
 
     /// The first row that was found to have the key of one before it: its index and its key.
     ///
-    /// A row with the key of one that is in flight, or was written, is none of them.
+    /// A row with the key of one that is in flight, or was written, does not count.
     pub(crate) fn duplicate(&self) -> Option<&(u64, Bytes)> {
         self.duplicate.as_ref()
     }
@@ -203,7 +203,7 @@ pub(crate) struct LoadBatch {
 }
 
 impl LoadBatch {
-    /// Gives the rows that add to sums these tokens, of which the first was sent so long ago.
+    /// Gives these tokens to the rows that add to sums. The first token was sent `age` ago.
     pub(super) fn set_tokens(&mut self, tokens: Vec<Token>, age: Duration) {
         // Nobody else has the entries before they are sent.
         if let Some(entries) = Arc::get_mut(&mut self.entries) {
@@ -519,7 +519,7 @@ const PREFIX: usize = size_of::<u64>() - 1;
 const MORE: u8 = PREFIX as u8 + 1;
 
 /// Calls `f` on rows in the order of their keys. All keys have the first `skip` bytes in common, and the prefixes in
-/// `rows` are those of the bytes after them.
+/// `rows` are of the bytes after them.
 ///
 /// Rows are scattered over memory, so a key is read only if others have the same prefix, and then just before `f`.
 fn sort<'a>(

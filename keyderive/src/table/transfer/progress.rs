@@ -79,9 +79,9 @@ impl Progress {
     /// # }
     /// ```
     ///
-    /// It is of rows that are done, and never of rows that are read ahead: written, kept, left out, failed, compared or counted, of the
-    /// rows of a load whose input knows its length, [`items`](Self::items); else of the [`partitions`](Self::partitions). A copy that
-    /// compares both tables begins anew with each.
+    /// It counts rows that are done (written, kept, left out, failed, compared or counted), never rows that are only read
+    /// ahead. For a load whose input knows its length, it is a fraction of the [`items`](Self::items), else of the
+    /// [`partitions`](Self::partitions). A copy that compares both tables begins anew with each.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a fraction")]
     pub fn fraction(&self) -> Option<f64> {
@@ -151,7 +151,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "{count} {noun}{}", if count == 1 { "" } else { "s" }))
 }
 
-/// Whom a transfer tells its progress.
+/// Called with the progress of a transfer.
 pub(crate) type OnProgress<'a> = Box<dyn FnMut(&Progress) + Send + 'a>;
 
 /// The progress of a run, and the callback that receives it: at most 10 times a second, and at least once.
@@ -168,7 +168,7 @@ impl<'a> Reporter<'a> {
         Self { progress: Progress::default(), begun, due: begun, call }
     }
 
-    /// Begins to read so many partitions.
+    /// Begins to read `partitions` partitions.
     pub(crate) fn begin_parts(&mut self, partitions: usize) {
         let began = (self.begun.elapsed(), self.progress.done());
         let partitions = partitions as u64;

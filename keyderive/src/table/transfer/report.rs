@@ -35,8 +35,9 @@ const SHOWN_BYTES: usize = 64;
 /// # }
 /// ```
 ///
-/// For a re-keying, the old table is the one that is copied: in a roll-back, that is the new one. Rows that were written through
-/// [`Rekeyed`](crate::rekey::Rekeyed) since may differ, and are counted as [`written`](Self::written).
+/// For a re-keying, the old table is the source of the copy: a roll-back copies from the new table, so there that one is
+/// "old". Rows that were written through [`Rekeyed`](crate::rekey::Rekeyed) since may differ, and are counted as
+/// [`written`](Self::written).
 ///
 /// The text is for people: its wording may change in any release. It shows keys and values.
 #[derive(Clone, Debug)]
@@ -119,7 +120,7 @@ impl TableDiff {
         self.counts.foreign
     }
 
-    /// How many rows of the new table were counted after that: all, but for a re-keying that is rolled back none.
+    /// How many rows of the new table were counted after that: all, or none for a re-keying that is rolled back.
     #[must_use]
     pub fn counted(&self) -> u64 {
         self.counts.counted
@@ -137,13 +138,13 @@ impl TableDiff {
         self.counts.missing
     }
 
-    /// How many rows the new table has alone; at least so many if [`is_lower_bound`](Self::is_lower_bound).
+    /// How many rows only the new table has; at least this many if [`is_lower_bound`](Self::is_lower_bound).
     #[must_use]
     pub fn extra(&self) -> u64 {
         self.counts.extra
     }
 
-    /// How many keys of the new table are those of several rows of the old one; at least so many if
+    /// How many keys of the new table belong to several rows of the old one; at least this many if
     /// [`is_lower_bound`](Self::is_lower_bound).
     #[must_use]
     pub fn collisions(&self) -> u64 {
@@ -162,7 +163,7 @@ impl TableDiff {
         self.counts.without_origin
     }
 
-    /// How many rows are in both tables with the same cells, but for those that may be removed.
+    /// How many rows are in both tables with the same cells, apart from cells that may be removed.
     #[must_use]
     pub fn equal(&self) -> u64 {
         self.counts.equal
@@ -320,7 +321,7 @@ impl fmt::Display for TableDiff {
 }
 
 impl TableDiff {
-    /// The text with up to so many rows and without values, for an error.
+    /// The text with up to `rows` rows and without values, for an error.
     pub(crate) fn without_values(&self, rows: usize) -> impl fmt::Display {
         fmt::from_fn(move |f| self.write(f, rows, false))
     }

@@ -17,7 +17,7 @@ use crate::table::watch::WatchedTable;
 /// How many rows of a batch are in flight at a time if each is a request of its own.
 pub(crate) const ROWS_IN_FLIGHT: usize = 64;
 
-/// Of each row of a batch, in their order, whether it was written; false if it existed and was kept.
+/// Whether each row of a batch was written, in their order; false if it existed and was kept.
 pub(crate) type Outcomes = Vec<Result<bool, Error>>;
 
 /// Writes the rows of requests.
@@ -25,7 +25,7 @@ pub(crate) trait Sink: Send + Sync {
     /// Writes the rows of a batch. A future that is dropped sends nothing more.
     fn write(&self, entries: Arc<Entries>) -> Pin<Box<dyn Future<Output = Outcomes> + Send + '_>>;
 
-    /// How many requests that takes for so many rows.
+    /// How many requests a write of `rows` rows takes.
     fn requests(&self, rows: usize) -> usize {
         rows
     }
@@ -81,7 +81,7 @@ impl<S: Sink> Sink for Watched<S> {
     }
 }
 
-/// Writes at most so many rows a second, over all requests.
+/// Writes at most a number of rows a second, over all requests.
 pub(crate) struct Paced<S> {
     sink: S,
     rate: NonZeroU32,

@@ -102,7 +102,7 @@ struct Arrived {
 /// The rows of a table, by partitions, as rows of another one.
 pub(crate) struct TableRows<'a> {
     rows: BoxStream<'a, Result<StoredRows, Error>>,
-    /// Those that have arrived, and are not taken in yet.
+    /// The rows that have arrived, and are not taken in yet.
     arrived: Option<Arrived>,
     /// Ends the transfer after the rows that are taken in.
     stop: Option<Pin<&'a mut (dyn Future<Output = ()> + Send + 'a)>>,
@@ -133,7 +133,7 @@ impl<'a> TableRows<'a> {
         self
     }
 
-    /// Ends the transfer before a row that is one too many, of which so many are done.
+    /// Ends the transfer before it exceeds `rows` rows, of which `done` are done.
     pub(crate) fn at_most(self, rows: Option<u64>, done: u64) -> Self {
         Self { most: rows.map(|rows| (rows.saturating_sub(done), rows)), ..self }
     }
@@ -206,7 +206,7 @@ impl Source for TableRows<'_> {
     }
 }
 
-/// Makes the cells of a stored row those of a row of another table, by mutations that can be repeated.
+/// Copies the cells of a stored row to a row of another table, by mutations that can be repeated.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CellCopy {
     /// What each row begins with.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// The most keys of rows that one table seems to have alone, which are held in memory.
+/// The most keys that are held in memory, of rows that only one table seems to have.
 const MAX_EXAMINED: u64 = 1_000_000;
 
 /// How many buckets of keys have sums of their own.
@@ -47,8 +47,8 @@ impl KeySums {
         both.filter(|((one, other), _)| one != other).map(|((one, other), at)| (at, one.keys, other.keys))
     }
 
-    /// As many of the buckets that differ as have up to [`MAX_EXAMINED`] keys, but at least one; and by how many keys the others
-    /// have more in `there`, at least.
+    /// The differing buckets to examine: at least one, and together at most [`MAX_EXAMINED`] keys. Also, at least how many
+    /// keys more `there` has in the others.
     pub(super) fn suspects(&self, there: &Self) -> (BTreeSet<u16>, u64) {
         let (mut suspects, mut keys, mut unexamined) = (BTreeSet::new(), 0, 0);
         for (at, found, counted) in self.different(there) {

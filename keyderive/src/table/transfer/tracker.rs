@@ -89,7 +89,7 @@ pub(crate) type Store<'a> = Box<dyn FnMut(&Done) -> Result<(), TransferError> + 
 /// How often that is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Every {
-    /// After so many further rows are done without a gap.
+    /// After this many further rows are done without a gap.
     Rows(u64),
     Time(Duration),
     /// By the first of both.
@@ -151,7 +151,7 @@ impl<'a> Tracker<'a> {
         self.done.additions.as_ref().is_some_and(|additions| additions.repeats(self.done.next()))
     }
 
-    /// Whether an entry is the first of the two of a row, or the second after a first that failed.
+    /// Whether an entry is the first of a row's two, or the second after a first that failed.
     fn is_part(&mut self, index: u64, has_failed: bool) -> bool {
         self.done.additions.as_mut().is_some_and(|additions| additions.is_part(index, has_failed))
     }
@@ -317,7 +317,7 @@ impl<'a> Tracker<'a> {
     }
 }
 
-/// Which rows are done: those of a stream, or those of the parts of a table.
+/// Which rows of a stream, or of the parts of a table, are done.
 pub(crate) struct Done {
     parts: Vec<TrackedPart>,
     is_stream: bool,
@@ -347,11 +347,11 @@ struct TrackedRow {
     is_left_out: bool,
 }
 
-/// How many bits of a row's number are its number in its part. The others are that of the part.
+/// How many bits of a row's number are its number in its part. The others are the number of the part.
 const BITS: u32 = 40;
 
 impl Done {
-    /// The first items of a stream, of which some failed.
+    /// The first items of a stream, with those that failed.
     pub(crate) fn stream(items: u64, failed: &[u64]) -> Self {
         let all = TrackedPart::new(LowWater::after(items, failed), KeyRange::new(Vec::new(), None));
         Self { parts: vec![all], is_stream: true, rows: items, left_out: 0, additions: None }
@@ -415,7 +415,7 @@ impl Done {
         row.map_or(&[], |row| &row.key)
     }
 
-    /// Settles a row; returns whether all of its part, which is read, is done now.
+    /// Settles a row; returns whether its part has been read whole and is done now.
     fn settle(&mut self, index: u64, change: fn(&mut LowWater, u64)) -> bool {
         let (part, number) = self.part_and_number(index);
         let Some(part) = self.parts.get_mut(part) else { return false };
@@ -480,7 +480,7 @@ struct LowWater {
 }
 
 impl LowWater {
-    /// Starts after this many items, of which some failed.
+    /// Starts after this many items, with those that failed.
     fn after(items: u64, failed: &[u64]) -> Self {
         let failed = failed.iter().copied().collect();
         let (first_word, _) = word_and_bit(items);

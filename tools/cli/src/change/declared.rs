@@ -41,7 +41,7 @@ struct Line<'a> {
 }
 
 impl DeclaredArgs {
-    /// Lists the changes that `left` leaves to others, for the reason that it says, and the others, and makes these.
+    /// Lists all changes, and makes those for which `left` has no reason to leave them to others.
     pub(crate) async fn run(&self, left: impl Fn(&TableChange) -> Option<&'static str>) -> Outcome {
         let target = self.instance.target()?;
         let layouts = read(&self.layouts.path(&target)?)?;
@@ -142,7 +142,7 @@ impl DeclaredArgs {
     }
 }
 
-/// A change in words, which of a stamp say whether there are keys that it fits.
+/// A change in words; for a stamp, they say whether there are keys that it fits.
 pub(crate) async fn shown_change(client: &Client, table: &str, change: &TableChange) -> Outcome<String> {
     let text = change.to_string();
     if !matches!(change, TableChange::Stamp { .. }) {
@@ -155,7 +155,7 @@ pub(crate) async fn shown_change(client: &Client, table: &str, change: &TableCha
     })
 }
 
-/// What is no difference of a table, but a request that failed, or a fault of the file.
+/// The first fault that is no difference of a table, but a failed request or a fault of the file.
 pub(crate) fn failed_request(faults: &[Error]) -> Option<&Error> {
     faults.iter().find(|fault| !fault.is_table_mismatch())
 }

@@ -38,7 +38,8 @@ pub(crate) struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    /// After how many rows is kept how far the command is: rows that come slowly are not kept until there are many.
+    /// After how many rows the progress is stored: at most 10,000, and with a rate about the rows of a tenth of a
+    /// second.
     pub(crate) fn kept_every(&self) -> u64 {
         const MOST: u64 = 10_000;
         self.rate.map_or(MOST, |rate| MOST.min(rate.get().div_ceil(10).into()))

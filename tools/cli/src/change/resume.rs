@@ -97,7 +97,7 @@ fn temporary(path: &Path) -> PathBuf {
     beside.into()
 }
 
-/// Whoever is killed leaves the file as it was, or as it will be.
+/// A kill leaves the file as it was, or as it will be.
 fn replace(path: &Path, stored: &impl Serialize) -> io::Result<()> {
     let beside = temporary(path);
     let mut file = File::create(&beside)?;

@@ -1,7 +1,7 @@
 //! Code and text from a layout file: SQL, Terraform, a page of a wiki, and Python.
 //!
-//! A layout file is data of others: no name of it reaches the output but as an identifier that was checked, as a literal that was
-//! escaped, or as one line of a comment. What the layouts do not say is in [`Output::gaps`], and in a comment of the output.
+//! A layout file is foreign data: its names reach the output only as checked identifiers, as escaped literals, or in one
+//! line of a comment. What the layouts do not say is in [`Output::gaps`], and in a comment of the output.
 
 mod hcl;
 mod markdown;
@@ -113,7 +113,7 @@ fn snake(name: &str) -> String {
     snake
 }
 
-/// Names, of which each is taken once.
+/// Names, each taken once.
 #[derive(Default)]
 struct Names(BTreeSet<String>);
 

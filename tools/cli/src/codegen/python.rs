@@ -9,7 +9,7 @@ use keyderive::key::{
 
 use super::{Names, Output, Table, custom, one_line, snake};
 
-/// A function of the output, which is there if another one calls it.
+/// A function that the output has if another one calls it.
 struct Helper {
     name: &'static str,
     text: &'static str,
@@ -217,7 +217,7 @@ def of_int64(p):
     Helper { name: "farm", text: FARM },
 ];
 
-/// FarmHash's `Fingerprint64`, of which the low 64 bits of every step count.
+/// FarmHash's `Fingerprint64`; the low 64 bits of every step count.
 const FARM: &str = r#"def farm(s):
     """FarmHash's Fingerprint64, as a signed number."""
     K0, K1, K2, M = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F, (1 << 64) - 1

@@ -54,7 +54,7 @@ pub(crate) struct Copy {
     format: TextFormat,
 }
 
-/// What a command that goes on must have been given.
+/// The arguments that a resumed command must repeat.
 #[derive(Serialize)]
 struct Arguments<'a> {
     table: &'a str,
@@ -86,7 +86,7 @@ struct Numbers {
     rows: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     cells: Option<u64>,
-    /// Of the requests: of a command that has copied, those of this run.
+    /// Of the requests; after a copy, of this run's.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,7 +211,7 @@ impl Copy {
         Ok(if self.allow_existing { copy.allow_existing() } else { copy })
     }
 
-    /// Prints what was found: of a copy that goes on, the rows are copied up to the first that cannot be.
+    /// Prints what was found. A copy that was begun copies the rows up to the first that cannot be copied.
     fn print_found(&self, found: &CopyFindings, is_new: bool) -> Outcome {
         for fault in found.faults.iter().take(10) {
             output::note(format_args!("cannot be copied: {fault}"));

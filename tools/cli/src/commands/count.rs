@@ -142,7 +142,7 @@ impl Count {
     }
 }
 
-/// Counts the rows of a part, and those of other layouts.
+/// Counts the rows of a part, and the rows of other layouts.
 async fn count(table: &DynTable, part: Plan<DynKey>, filter: &Filter) -> Outcome<(u64, u64)> {
     let scan = filter.rows(table, part);
     let skipped = scan.skipped();
@@ -172,7 +172,7 @@ fn counted(counts: &[u64], parts: usize) -> Counted {
     let variance = squares / (n - 1.0) / n * (1.0 - n / all);
     let by_spread = student(chosen - 1) * variance.sqrt() * all;
     // Counts that are equal by chance have no spread. Rows that lie in the parts at random have a Poisson distribution, whose variance
-    // is its mean; of those that were not met, the rule of three says how many there may be.
+    // is its mean; the rule of three bounds how many rows were not met.
     let by_chance = 2.0 * (mean * left * all / n).sqrt() + 3.0 * left / n;
     let plus_minus = by_spread.max(by_chance).ceil() as u64;
     Counted { rows: (mean * all).round() as u64, plus_minus: Some(plus_minus), parts_counted: chosen, parts }

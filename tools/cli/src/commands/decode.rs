@@ -96,7 +96,7 @@ struct Undecoded {
 }
 
 impl Decoder {
-    /// Decodes lines of keys, or the output of `cbt read`, of which the other lines are passed on.
+    /// Decodes lines of keys, or the output of `cbt read`, whose other lines are passed on.
     fn stream<R: Read>(&mut self, mut lines: KeyLines<R>) -> Outcome<()> {
         let (mut line, mut is_first) = (Vec::new(), true);
         let (mut is_cbt, mut is_key, mut has_returns) = (false, true, false);
@@ -121,7 +121,7 @@ impl Decoder {
                     self.line(part)?;
                 }
             } else if !is_cbt {
-                // Bytes may end in a carriage return, which is of the key only if it is no key without.
+                // Bytes may end in a carriage return, which belongs to the key only if they are no key without it.
                 let has_return = !self.decodes(stripped) && self.decodes(&line);
                 self.line(if has_return { &line } else { stripped })?;
             } else if is_rule {

@@ -86,7 +86,7 @@ enum Finding {
     Row,
 }
 
-/// A line of the file of `verify --out`, of which the rest says what was found.
+/// A line of the file of `verify --out`; the rest of it says what was found.
 #[derive(Deserialize)]
 struct VerifyLine {
     key: String,
@@ -104,7 +104,7 @@ const MAX_KEY_BYTES: usize = 4096;
 /// How many rows are looked up at a time.
 const LOOKUPS: usize = 32;
 
-/// What a command that goes on must have been given.
+/// The arguments that a resumed command must repeat.
 #[derive(Serialize)]
 struct Arguments<'a> {
     table: &'a str,
@@ -112,7 +112,7 @@ struct Arguments<'a> {
     key_type: String,
     conditions: &'a [String],
     keys: &'a [String],
-    /// Those of other kinds are lines that are done, too.
+    /// A line with a finding of another kind is done, too.
     findings: &'a [Finding],
 }
 
@@ -139,7 +139,7 @@ struct State {
     /// The keys of the request that was sent last, if its answer is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     in_flight: Vec<String>,
-    /// Those keys of such a request of an earlier run whose rows are gone, of the next keys.
+    /// The next keys whose rows are gone, since an earlier run's request in flight deleted them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     settled: BTreeSet<String>,
     is_done: bool,
@@ -378,7 +378,7 @@ impl Selected {
 /// Keys of arguments, or of standard input.
 enum Keys {
     Given(Vec<Vec<u8>>),
-    /// Of a layout, unless they are any bytes; of findings, those of some kinds.
+    /// Keys of a layout, or any bytes; of findings, only some kinds.
     Stream(Option<TableLayout>, Vec<Finding>),
 }
 
@@ -573,7 +573,7 @@ impl Deletion<'_> {
                 )));
             }
             batch.push(key.as_ref().to_vec());
-            // Those before this row: a command that goes on finds the others again.
+            // The ones before this row: a resumed command finds the others again.
             self.state.skipped = skipped_before + keys.skipped().foreign();
         }
         self.state.skipped = skipped_before + keys.skipped().foreign();
@@ -630,7 +630,7 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Counts what is gone of the rows whose request was in flight when an earlier run ended.
+    /// Counts the deleted rows of the request that was in flight when an earlier run ended.
     async fn settle(&mut self) -> Outcome<()> {
         if self.state.in_flight.is_empty() {
             return Ok(());
@@ -646,7 +646,7 @@ impl Deletion<'_> {
         self.file.store(&self.state)
     }
 
-    /// The rows that there are of these keys, as they are stored.
+    /// The rows with these keys, as they are stored.
     async fn look_up(&self, keys: &[Vec<u8>]) -> Outcome<Vec<(Vec<u8>, RawRow)>> {
         let table = &self.table;
         let rows = iter(keys.iter().cloned()).map(|key| async move {
@@ -689,7 +689,7 @@ const OTHER_KEYS: &str = "standard input has other keys than those of the comman
 #[derive(Default)]
 struct KeyBatch {
     keys: Vec<Vec<u8>>,
-    /// Those that are not of the layout.
+    /// Keys that are not of the layout.
     skipped: u64,
     /// Findings of other kinds.
     left_out: u64,
@@ -697,7 +697,7 @@ struct KeyBatch {
 
 impl<'a> KeyBatches<'a> {
     fn new(keys: &'a Keys, change: &ChangeArgs, state: &State) -> Self {
-        // Of so many keys of any length one request is made.
+        // This many keys of any length fit into one request.
         let most = RequestSize::new(change).most.min(REQUEST_KEY_BYTES / MAX_KEY_BYTES);
         let done = (state.keys_done, state.keys_digest);
         Self { keys: keys.iter(), most, shown: 0, taken: 0, hash: Digest::default(), digest: 0, done }

@@ -54,7 +54,7 @@ struct Line {
     new: Option<Key>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cells: Vec<Cell>,
-    /// How many differ, of which the first are here.
+    /// How many differ; the first are here.
     #[serde(skip_serializing_if = "Option::is_none")]
     cells_differ: Option<usize>,
 }

@@ -55,7 +55,7 @@ const PARTS: usize = 8;
 /// How often is kept how far the command is.
 const KEPT_EVERY: Duration = Duration::from_millis(250);
 
-/// What a command that goes on must have been given.
+/// The arguments that a resumed command must repeat.
 #[derive(Serialize)]
 struct Arguments<'a> {
     table: &'a str,
@@ -84,7 +84,7 @@ struct State {
 struct LeftOut {
     /// Rows whose keys are not of the layout.
     foreign: u64,
-    /// Those of them that no scan reads, of an export of all rows.
+    /// In an export of all rows, those of them that no scan reads.
     #[serde(default)]
     outside: u64,
     /// Rows that the row type does not read.
@@ -312,7 +312,7 @@ fn rows(scan: DynTableScan) -> impl Stream<Item = Found> {
     })
 }
 
-/// Opens the file, of which the first bytes stay.
+/// Opens the file, and keeps its first `bytes` bytes.
 fn open(path: &Path, bytes: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(bytes == 0).open(path)?;
     if file.metadata()?.len() < bytes {

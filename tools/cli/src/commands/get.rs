@@ -148,7 +148,7 @@ fn bucket(layout: &TableLayout, key: &DynKey) -> Option<Bucket> {
     let scan = key.iter().try_fold(layout.key().scan(), |scan, (name, value)| scan.fix(name, value));
     let number = scan.ok()?.plan().ok()?.requests().first()?.bucket()?;
     let (schema, fields) = (layout.key().schema(), layout.key().schema().fields());
-    // Of keys whose salt changes at a date, the salt of the last date may be over other fields than that of this key.
+    // If the salt changes at a date, the last salt may be over other fields than this key's.
     let salt = schema.salt().filter(|_| schema.epochs().is_empty());
     let over = salt.into_iter().flat_map(Salt::over).filter_map(|at| fields.get(*at));
     Some(Bucket { number, over: over.map(Field::name).collect() })

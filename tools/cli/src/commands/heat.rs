@@ -22,7 +22,7 @@ use crate::input;
 use crate::layout::{TableArgs, note_raw};
 use crate::output::{Out, Safe, TextFormat, drawn, json_line, write_safe};
 
-/// How many bars there are at most: of more parts, neighbours share one.
+/// How many bars there are at most: with more parts, neighbours share one.
 const MOST: usize = 40;
 /// How wide labels and bars are in a terminal.
 const LABEL: usize = 30;
@@ -74,7 +74,7 @@ struct Row {
     bytes: Option<u64>,
     /// Of the bytes of the table.
     share: f64,
-    /// The most CPU of a node that a tablet took which has some of its keys.
+    /// The most CPU of a node that a tablet with some of its keys took.
     cpu: Option<f32>,
 }
 
@@ -187,7 +187,7 @@ fn read_snapshot(path: &Path) -> Outcome<Snapshot> {
 
 type HotTablet = keyderive::HotTablet<keyderive::dynamic::DynKey>;
 
-/// The parts of a table, from its start to its end; of very many, so many together.
+/// The parts of a table, from its start to its end; very many are grouped.
 fn rows<K>(
     parts: &[SizedPart<K>],
     total: u64,
@@ -222,7 +222,7 @@ impl Row {
     }
 }
 
-/// Text of at most so many signs.
+/// Text of at most `most` characters.
 fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() <= most {
         true => text.to_owned(),

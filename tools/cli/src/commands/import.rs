@@ -106,7 +106,7 @@ const SHOWN_FAULTS: u64 = 10;
 const BATCH: usize = 256;
 const BATCHES_AHEAD: usize = 16;
 
-/// What a command that goes on must have been given.
+/// The arguments that a resumed command must repeat.
 #[derive(Serialize)]
 struct Arguments<'a> {
     table: &'a str,
@@ -329,7 +329,7 @@ impl Import {
         let (hand_over, batches) = mpsc::channel(BATCHES_AHEAD);
         let found = Arc::new(Mutex::new(Found::default()));
         let done = checkpoint.as_ref().map_or(0, Checkpoint::items);
-        // The rows of a second at most, which come at once: so requests have as many as without a rate.
+        // At most the rows of a second. They come at once, so requests have as many as without a rate.
         let batch = self.change.rate.map_or(BATCH, |rate| BATCH.min(rate.get() as usize));
         let reading = Reading {
             lines,
@@ -348,7 +348,7 @@ impl Import {
             BadLines::Stop => load.max_failures(0),
             BadLines::Skip(_) => load,
         };
-        // Rows that come slowly are not kept until there are many.
+        // With a rate, rows come slowly: they are not held back until there are many.
         load = match self.change.rate {
             Some(_) => load.patience(Duration::ZERO),
             None => load,
@@ -498,7 +498,7 @@ struct Found {
 }
 
 impl Found {
-    /// The hash of the records up to the last of so many rows; those of earlier rows are forgotten.
+    /// The hash of the records up to the last of `rows` rows; the hashes of earlier rows are forgotten.
     fn digest_of(&mut self, rows: u64) -> Option<u64> {
         while self.forgotten + 1 < rows && self.digests.pop_front().is_some() {
             self.forgotten += 1;
@@ -573,7 +573,7 @@ impl Reading {
     }
 }
 
-/// The file of bad lines. One of another run stays as it is until the input is known to be that of the command that goes on.
+/// The file of bad lines. An earlier run's file stays as it is until the input is known to be the same.
 struct BadFile {
     path: PathBuf,
     file: Option<BufWriter<File>>,

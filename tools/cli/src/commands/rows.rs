@@ -23,7 +23,7 @@ pub(super) struct Heads {
 const OTHERS: &str = "others";
 
 impl Heads {
-    /// Of all columns, or of those that are selected; of rows that are shown as stored, the fields and their cells.
+    /// For all columns, or the selected ones; for rows that are shown as stored, the fields and the cells.
     pub(super) fn new(layout: &TableLayout, selected: Option<Vec<String>>, is_raw: bool) -> Self {
         let fields = field_names(layout.key()).count();
         let row = match layout.row_type() {

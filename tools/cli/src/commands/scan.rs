@@ -248,14 +248,14 @@ impl Scan {
     }
 }
 
-/// Says that there are no rows, of which a table for people has nothing.
+/// Says that there are no rows, since a table for people shows nothing.
 fn note_no_rows(format: Format) {
     if format == Format::Table {
         output::note("no rows");
     }
 }
 
-/// Prints rows, those that are not read as they are stored.
+/// Prints rows; a row that is not read is shown as it is stored.
 struct Printer {
     records: Records,
     format: Format,

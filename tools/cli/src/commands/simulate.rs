@@ -125,7 +125,7 @@ fn scale(text: &str) -> Result<f64, String> {
     scale.ok_or_else(|| "write how many events each stands for, such as `100`".to_owned())
 }
 
-/// A layout beside that of the table, with what is written to it.
+/// A layout other than the table's, with what is written to it.
 struct VariantGrid {
     name: String,
     layout: KeyLayout,
@@ -159,7 +159,7 @@ type Numbered = (u64, Event);
 struct Events<'a> {
     command: &'a Simulate,
     lines: Lines<EventReader>,
-    /// Those that were read and not simulated, by their times and numbers.
+    /// Events that were read and not simulated, by their times and numbers.
     ahead: BTreeMap<(i64, u64), Numbered>,
     /// How many bytes their texts have.
     ahead_bytes: usize,
@@ -265,7 +265,8 @@ impl Events<'_> {
         let slot = SLOTS.into_iter().find(|slot| i128::from(*slot) * 1000 >= wanted);
         let slot = slot.unwrap_or(SLOTS[SLOTS.len() - 1]);
         self.late_from = (slot * 1000 * LATE_SLOTS).cast_signed();
-        // Of a key that follows the time, a slot is a range. With more ranges than slots each would have a part of it, and none look hot.
+        // If the key follows the time, a slot is a range. With more ranges than slots, each would have a part of a slot, and
+        // none would look hot.
         let slots = usize::try_from(lasting / 1000 / i128::from(slot)).unwrap_or(usize::MAX);
         let layouts = self.variants.iter().map(|variant| &variant.layout).chain([layout]);
         let pinned = layouts.map(|layout| layout.schema().bucket_splits().len() * 2).max().unwrap_or(0);

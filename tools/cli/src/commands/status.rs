@@ -53,7 +53,7 @@ struct TableStatus {
     deletion_protection: bool,
 }
 
-/// A table of which a request failed.
+/// A table whose request failed.
 #[derive(Serialize)]
 struct UnreadTable<'a> {
     table: &'a str,
@@ -123,7 +123,7 @@ impl Status {
 }
 
 async fn status(client: &Client, layouts: &Layouts, table: &TableChanges) -> Outcome<TableStatus> {
-    // Of a table with faults, it is not there.
+    // For a table with faults, the info is not there.
     let info = match (table.info(), table.faults()) {
         (Some(info), _) => Some(info.clone()),
         (None, []) => None,
@@ -162,12 +162,12 @@ async fn status(client: &Client, layouts: &Layouts, table: &TableChanges) -> Out
     })
 }
 
-/// The families of a table that are not those of its stamps.
+/// The families of a table other than its stamps.
 fn own_families(info: &TableInfo) -> impl Iterator<Item = &Family> {
     info.families().iter().filter(|family| !family.name().starts_with("keyderive."))
 }
 
-/// The families that no row type has; none of a table with a key type of which no row type is known.
+/// The families that no row type has; none for a table with a key type without a known row type.
 fn undeclared_families(info: &TableInfo, layouts: &[TableLayout]) -> Vec<String> {
     let known = layouts.iter().map(|layout| match layout.row_types() {
         [] => None,

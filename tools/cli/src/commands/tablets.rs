@@ -52,7 +52,7 @@ pub(super) struct Hot {
 }
 
 impl Part {
-    /// A part of a table with so many bytes.
+    /// A part of a table with `total` bytes.
     pub(super) fn new<K>(keys: &[KeyLayout], part: &SizedPart<K>, total: u64) -> Self {
         let (start, end) = (part.range.start(), part.range.end().unwrap_or_default());
         Self {

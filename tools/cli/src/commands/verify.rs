@@ -45,7 +45,7 @@ pub(crate) struct Verify {
     large_cell: u64,
 }
 
-/// A clock may be ahead by so much.
+/// A clock may be ahead by this much.
 const SLACK: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

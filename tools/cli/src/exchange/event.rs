@@ -64,7 +64,7 @@ impl Place {
 }
 
 impl EventReader {
-    /// `maps` are arguments such as `name=field`. Without a name for the time, it is that of the first field of times.
+    /// `maps` are arguments such as `name=field`. Without a name for the time, it is the first field of times.
     pub(crate) fn new(
         layout: &KeyLayout,
         maps: &[String],
@@ -148,7 +148,7 @@ impl EventReader {
             let Some(mut text) = text else { continue };
             if time_unit(&self.layout, name).is_some() {
                 text = rfc3339(&text, UTC).unwrap_or(text);
-                // Of a key, the earlier count is stored.
+                // A key stores the earlier count.
                 text = nine_digits(&text).0.into_owned();
             }
             let value = self.layout.value(name, text).map_err(|error| error.to_string())?;
@@ -157,7 +157,7 @@ impl EventReader {
             }
             values.push((name, value));
         }
-        // What cannot be a key is a bad line, and no end of the simulation.
+        // Values that make no key are a bad line, and do not end the simulation.
         self.layout.encode(values.iter().cloned()).map_err(|error| error.to_string())?;
         match (&self.time, time) {
             (Some(name), None) => Err(format!("it has no time `{name}`")),

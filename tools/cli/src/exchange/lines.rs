@@ -13,7 +13,7 @@ use super::Form;
 use crate::exit::{Failure, Outcome};
 use crate::input::Text;
 
-/// The most bytes of a record. A row has at most 256 MiB, of which most are shorter by far.
+/// The most bytes of a record. A row has at most 256 MiB; most are far shorter.
 const MAX_RECORD: usize = 256 << 20;
 
 /// How much of the input is read at a time.
@@ -278,7 +278,7 @@ impl<P: Parse> Lines<P> {
         }
     }
 
-    /// The index of the first name of csv that is something.
+    /// The index of the first name of csv for which `is` holds.
     pub(crate) fn place(&self, is: impl Fn(&P::Place) -> bool) -> Option<usize> {
         match &self.form {
             Records::Csv { places, .. } => places.iter().position(is),
@@ -335,7 +335,7 @@ impl<P: Parse> Lines<P> {
     }
 }
 
-/// Refuses JSON of another form than an object in each line, of which every line would be a bad one.
+/// Refuses JSON of another form than an object in each line, since every line would be a bad one.
 fn check_first(text: &[u8], fault: Option<&serde_json::Error>, rest: &mut LineReader) -> Outcome<()> {
     let (is, remedy) = match text {
         [b'[', ..] => ("is an array", "`jq -c '.[]'`"),
@@ -353,7 +353,8 @@ fn check_first(text: &[u8], fault: Option<&serde_json::Error>, rest: &mut LineRe
     )))
 }
 
-/// What is wrong with a line of JSON, and in which column; of the line, `indent` bytes were not parsed. The caller names the line.
+/// What is wrong with a line of JSON, and in which column; the first `indent` bytes of the line were not parsed. The caller
+/// names the line.
 pub(crate) fn json_fault(error: &serde_json::Error, indent: usize) -> String {
     if error.is_eof() {
         return "the line ends before its JSON does, as if the input was cut".to_owned();
@@ -371,7 +372,7 @@ pub(super) fn without_place(error: &serde_json::Error) -> String {
     text
 }
 
-/// What an input is whose first line has no names of csv.
+/// What an input is if its first line has no names of csv.
 fn other_form(names: &[String]) -> Option<&'static str> {
     match names {
         [first, ..] if first.trim_start().starts_with(['{', '[']) => {
@@ -463,7 +464,7 @@ mod tests {
         amount("KEYDERIVE_HOSTILE_INPUTS", "random inputs", 3_000, 200_000)
     }
 
-    /// As an editor numbers the lines: that of the byte after this text.
+    /// The line of the byte after this text, as an editor numbers lines.
     fn line_after(text: &str) -> u64 {
         let ends = text.replace("\r\n", "\n").replace('\r', "\n");
         1 + ends.bytes().filter(|byte| *byte == b'\n').count() as u64

@@ -38,7 +38,7 @@ pub(crate) enum Place {
     Ignored,
 }
 
-/// As what a name of the input is.
+/// What a name of the input stands for, in words.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -84,7 +84,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Where the values of this name belong. Of csv, a name can stand for a whole map.
+    /// Where the values of this name belong. In csv, a name can stand for a whole map.
     pub(super) fn place(&self, name: &str, is_csv: bool) -> Result<Place, String> {
         if self.ignored.contains(name) {
             return Ok(Place::Ignored);
@@ -226,7 +226,7 @@ impl Parse for Reader {
     }
 }
 
-/// A row of which some parts are set.
+/// A row with some parts set.
 struct Draft<'a> {
     shape: &'a Shape,
     times: Times,
@@ -374,7 +374,7 @@ impl<'a> Draft<'a> {
             Some(ref key) => key.clone(),
         };
         let key_fields = layout.decode(&key).map_err(|error| fault(&error))?;
-        // Beside the key, they must be those of it.
+        // Fields that are given with a key must be the key's.
         for (name, text) in self.fields.iter().filter(|_| self.key.is_some()) {
             let stored = key_fields.get(name);
             let is_it = stored.is_some_and(|value| {

@@ -60,7 +60,7 @@ pub(super) enum Rest {
     Half,
 }
 
-/// A time in RFC 3339 with at most nine digits of a second, which is as many as a time has here, and what the others say.
+/// A time in RFC 3339 with at most nine digits of a second, as many as a time has here, and what the other digits say.
 pub(super) fn nine_digits(text: &str) -> (Cow<'_, str>, Rest) {
     let whole = (Cow::Borrowed(text), Rest::Zero);
     let Some((_, fraction)) = text.split_once('.') else { return whole };

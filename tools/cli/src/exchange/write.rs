@@ -96,7 +96,7 @@ impl Shape {
             .collect()
     }
 
-    /// The families of which csv must say that they are there: a map that is there has an object.
+    /// The optional families that need a presence column in csv. In JSON a present map is an object.
     fn markers(&self) -> impl Iterator<Item = &String> {
         self.optional.iter().filter(|family| !self.maps.contains(family))
     }

@@ -46,7 +46,7 @@ impl OutputFile {
         renamed.map_err(|error| Failure::unwritten(&self.path, &error))
     }
 
-    /// That it cannot be written.
+    /// The failure to write it.
     pub fn unwritten(&self, error: &io::Error) -> Failure {
         Failure::unwritten(&self.path, error)
     }

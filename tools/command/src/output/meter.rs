@@ -34,14 +34,14 @@ struct Line {
 }
 
 impl Meter {
-    /// Of rows; `progress` is a participle, such as `deleted`.
+    /// For rows; `progress` is a participle, such as `deleted`.
     pub fn new(progress: &'static str) -> Self {
         let bar = io::stderr().is_terminal().then(ProgressBar::new_spinner);
         let now = Instant::now();
         Self { bar, begun: now, told: now, line: Line { progress, ..Line::default() } }
     }
 
-    /// Of a command that goes by parts of the table.
+    /// For a command that goes by parts of the table.
     pub fn of_parts(progress: &'static str, parts: usize) -> Self {
         let mut meter = Self::new(progress);
         (meter.line.parts_done, meter.line.parts) = (Some(0), Some(parts as u64));

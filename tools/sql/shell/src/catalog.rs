@@ -95,7 +95,7 @@ impl Catalog {
     }
 }
 
-/// The layouts by the names of their tables, with the type beside it of one that has several: `events:EventKey`.
+/// The layouts by the names of their tables; if a table has several, with the type after the name: `events:EventKey`.
 fn named(layouts: Vec<TableLayout>) -> Vec<(String, TableLayout)> {
     let mut key_types: BTreeMap<String, usize> = BTreeMap::new();
     for layout in &layouts {

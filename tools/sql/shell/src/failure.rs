@@ -19,7 +19,7 @@ pub(crate) fn of(error: &DataFusionError) -> Failure {
         | DataFusionError::SchemaError(..)
         | DataFusionError::Configuration(_)
         | DataFusionError::NotImplemented(_) => Failure::usage(text),
-        // Of `External`, a value that a table cannot hold.
+        // As `External`, a value that a table cannot hold.
         DataFusionError::External(_)
         | DataFusionError::Execution(_)
         | DataFusionError::ArrowError(..)
@@ -32,7 +32,8 @@ pub(crate) fn of(error: &DataFusionError) -> Failure {
     }
 }
 
-/// That of a statement that was not planned: a literal that is not of its column's type, too, is a fault of the statement.
+/// The failure of a statement that was not planned. A literal that is not of its column's type is a fault of the
+/// statement, too.
 pub(crate) fn of_plan(error: &DataFusionError) -> Failure {
     match error.find_root() {
         root @ DataFusionError::ArrowError(..) => Failure::usage(root.strip_backtrace()),

@@ -28,7 +28,7 @@ use tokio::runtime::{Builder, Runtime};
 use self::print::Format;
 use self::session::Session;
 
-/// What parses, plans and evaluates an expression calls itself for each of its parts.
+/// Parsing, planning and evaluating an expression recurse over its parts.
 const STACK: usize = 256 << 20;
 
 /// Run SQL on Bigtable tables

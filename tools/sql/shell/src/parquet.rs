@@ -201,6 +201,6 @@ fn kept_by_server(layout: &TableLayout, table: &Schema) -> Vec<String> {
         }
         _ => None,
     });
-    // A long name is that of a column whose short one another has.
+    // A column has a long name if another has its short one.
     kept.map(|(short, long)| if table.index_of(&long).is_ok() { long } else { short.to_owned() }).collect()
 }

@@ -28,7 +28,7 @@ pub(crate) enum Format {
 /// Prints a result, and holds at most a batch and the rows of a table on a page.
 pub(crate) enum Printer {
     Records(Records),
-    /// Of `EXPLAIN`, whose lines are text.
+    /// For `EXPLAIN`, whose lines are text.
     Plans(Out),
     Json(JsonPrinter<JsonArray>),
     Ndjson(JsonPrinter<LineDelimited>),
@@ -89,7 +89,7 @@ impl Printer {
     }
 }
 
-/// Objects that have the same names, also of what is NULL.
+/// Objects that all have the same names, also for NULL.
 fn builder() -> WriterBuilder {
     WriterBuilder::new().with_explicit_nulls(true)
 }

@@ -270,7 +270,7 @@ impl Session {
         self.catalog.layout(place.table()).is_ok().then(|| place.table())
     }
 
-    /// The failure of a statement about these tables, with the name that is nearest to that of one that is not there.
+    /// The failure of a statement about these tables, with the nearest name to one that is not there.
     fn with_nearest(&self, failure: Failure, tables: &[TableReference]) -> Failure {
         let is_absent =
             |table: &&TableReference| matches!(self.context.table_exist((*table).clone()), Ok(false));
@@ -304,7 +304,7 @@ fn context(memory: usize) -> Result<SessionContext, DataFusionError> {
     let partitions = options.execution.target_partitions.max(1);
     options.execution.sort_spill_reservation_bytes =
         options.execution.sort_spill_reservation_bytes.min(memory / 4 / partitions);
-    // Of several writers none heeds the bytes of a row group.
+    // With several writers, none heeds the bytes of a row group.
     options.execution.parquet.allow_single_file_parallelism = false;
     options.execution.parquet.max_row_group_size = GROUP_ROWS;
     options.execution.parquet.max_row_group_bytes = Some(MaxRowGroupBytes::try_new(GROUP_BYTES)?);
@@ -359,7 +359,7 @@ struct Printing {
 
 impl Printing {
     fn new(format: Option<Format>, schema: &Schema, [is_plan, is_change]: [bool; 2]) -> Outcome<Self> {
-        // That of a definition has no columns.
+        // A definition's schema has no columns.
         let format = format.filter(|_| !schema.fields().is_empty());
         let printer = format.map(|format| Printer::new(format, schema, is_plan)).transpose()?;
         let meter = io::stderr().is_terminal().then(|| Meter::new("read"));

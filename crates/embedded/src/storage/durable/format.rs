@@ -137,7 +137,7 @@ impl From<FileError> for OpenError {
 
 /// Opens a file, or initializes an empty one.
 ///
-/// It reads the whole file and verifies its checksums, since redb does not verify those of pages that it reads later.
+/// It reads the whole file and verifies its checksums, since redb does not verify pages that it reads later.
 pub(super) fn open(file: Arc<SharedFile>) -> Result<(Database, Contents), OpenError> {
     let database = Builder::new()
         .set_cache_size(CACHE_BYTES)

@@ -1,8 +1,8 @@
 //! Writes to the old table of a re-keying whose new keys need the row.
 //!
-//! Several new keys share one key of the old table, which has one row: that of the key that the row gives. A write by another key
-//! must not reach it, and no write may give the row another key, or none. So the row is read first. A row that is not there is
-//! written on the condition that it still is not; one that is there keeps its key, by the contract of
+//! Several new keys share one key of the old table, which has one row; the row says to which key it belongs. A write by
+//! another key must not reach it, and no write may give the row another key, or none. So the row is read first. A row that
+//! is not there is written on the condition that it still is not; one that is there keeps its key, by the contract of
 //! [`Client::rekeyed_by_row`](crate::Client::rekeyed_by_row).
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use crate::row::{RawRow, ReadModifyWrite, RowFilter};
 use crate::table::rekey::control::View;
 use crate::table::rekey::state::{Side, Writes};
 
-/// How often a row is read again that came and went meanwhile.
+/// How often a row that comes and goes meanwhile is read again.
 const ATTEMPTS: usize = 8;
 
 /// Whose row the old table has.

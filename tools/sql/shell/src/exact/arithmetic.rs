@@ -11,8 +11,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum::apply;
 
-/// The sum, difference or product of two integers of 64 bits. A left operand that is one already is continued: the name of a function has
-/// those of its operands, and a chain of thousands would be as many names.
+/// The sum, difference or product of two integers of 64 bits. A left operand that is one already is extended: a function's
+/// name contains its operands' names, so a chain of thousands of functions would repeat them as often.
 pub(super) fn checked(op: Operator, left: Expr, right: Expr) -> Expr {
     let (mut ops, mut operands) = match left {
         Expr::ScalarFunction(ScalarFunction { func, args }) => match func.inner().downcast_ref::<Checked>() {

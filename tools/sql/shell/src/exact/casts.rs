@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 
 use super::CHECKED;
 
-/// The plan; the casts to the columns of a table that it writes fail where they would lose a part of a value.
+/// Makes a plan's casts to the columns of a table that it writes fail where they would lose a part of a value.
 pub(super) fn exact_writes(plan: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Dml(dml) = plan else { return Ok(plan) };
     let LogicalPlan::Projection(projection) = &*dml.input else { return Ok(LogicalPlan::Dml(dml)) };
@@ -82,7 +82,8 @@ fn exact(expr: Expr, schema: &DFSchema, column: &str) -> Result<Expr> {
     }
 }
 
-/// Whether a cast can lose a part of a value without an error. That of decimals to floats, and of floats to shorter ones, may round.
+/// Whether a cast can lose a part of a value without an error. Casts of decimals to floats, and of floats to shorter ones,
+/// may round.
 fn can_lose(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Float32, Float64, Timestamp};
     match (from, to) {
@@ -124,7 +125,7 @@ impl ExactCast {
     }
 }
 
-/// Which values are other ones in the type of `stored`.
+/// Which values differ in the type of `stored`.
 fn lost(values: &ArrayRef, stored: &ArrayRef) -> Result<BooleanArray> {
     if let (Some(values), Some(stored)) =
         (values.as_primitive_opt::<Float64Type>(), stored.as_primitive_opt::<Float32Type>())

@@ -25,7 +25,7 @@ use datafusion::optimizer::analyzer::{Analyzer, AnalyzerRule};
 pub(crate) use self::statements::check;
 pub(crate) use self::sum::ExactSum;
 
-/// Of casts that fail where a value is not of the type.
+/// For casts that fail where a value is not of the type.
 const CHECKED: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
 /// DataFusion's rules, and before the one that brings operands to one type, [`ExactOperators`].
@@ -35,8 +35,9 @@ pub(crate) fn rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules
 }
 
-/// Arithmetic of integers is that of 64 bits, and that of `u64` decimal; it fails where it would wrap. Dates, times and text are not compared
-/// with numbers: `date > 2013-05-01` would compare with the difference, 2007. Values are written as they are, or not at all.
+/// Arithmetic of integers has 64 bits, of `u64` it is decimal; it fails where it would wrap. Dates, times and text are not
+/// compared with numbers: `date > 2013-05-01` would compare with the difference, 2007. Values are written as they are, or
+/// not at all.
 #[derive(Debug)]
 struct ExactOperators;
 
@@ -55,7 +56,7 @@ impl AnalyzerRule for ExactOperators {
                 Ok(exact.update_data(|expr| name.restore(expr)))
             })?;
             exact.map_data(LogicalPlan::recompute_schema)?.map_data(|plan| match plan {
-                // Until then its types are those of its first query.
+                // Until then it has the types of its first query.
                 LogicalPlan::Union(_) => TypeCoercion::new().analyze(plan, config),
                 plan => casts::exact_writes(plan),
             })

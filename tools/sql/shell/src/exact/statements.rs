@@ -1,4 +1,4 @@
-//! What is refused before it is planned.
+//! Statements that are refused before they are planned.
 
 use std::ops::ControlFlow;
 
@@ -70,7 +70,7 @@ impl Visitor for Refused {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> Found {
         match expr {
-            // Of two columns with one name, DataFusion compares a column with itself.
+            // With two columns of one name, DataFusion compares a column with itself.
             Expr::AnyOp { right, .. } if is_query(right) => refuse(plan_datafusion_err!(
                 "`ANY` is not supported before a query: write `IN (SELECT …)`, or compare with `(SELECT min(…) …)` or `max`"
             )),
@@ -103,7 +103,7 @@ fn is_query(expr: &Expr) -> bool {
     }
 }
 
-/// DataFusion takes these for those without `ALL`, or keeps rows that the other query has once.
+/// Refuses `ALL` where DataFusion would ignore it, or keep rows that the other query has once.
 fn check_sets(of: &SetExpr) -> Found {
     let SetExpr::SetOperation { left, op, set_quantifier, right } = of else {
         return ControlFlow::Continue(());

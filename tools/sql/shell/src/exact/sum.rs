@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 
 use super::CHECKED;
 
-/// In which integers are summed.
+/// The type in which integers are summed.
 const WIDE: DataType = DataType::Decimal128(38, 0);
 
 /// DataFusion's function; sums of integers are computed as decimals, and then must fit in 64 bits.
@@ -102,7 +102,7 @@ impl AggregateUDFImpl for ExactSum {
     }
 }
 
-/// What accumulates decimals, for integers of this type.
+/// Accumulates decimals for integers of this type.
 #[derive(Debug)]
 struct Exact<A: ?Sized> {
     of: DataType,
