@@ -246,7 +246,7 @@
 //! | `embedded` | no | a Bigtable in the process, for tests and first steps |
 //! | `serve` | no | the embedded Bigtable on a port, for other processes and languages |
 //! | `heat` | no | [`heat`]: simulates the load of a workload on a key layout, records that of a client, and draws heatmaps of both |
-//! | `dynamic` | with `client` | [`dynamic`]: keys and plans whose layout is known only at run time |
+//! | `json` | with `client` | reads key layouts from JSON: [`dynamic::KeyLayout::from_json`] |
 //! | `metrics` | no | the metrics that [`client`] lists, through the crate `metrics` |
 //! | `chrono` | no | as key fields and columns: `DateTime<Utc>` as a time, `NaiveDate` as a date |
 //! | `jiff` | no | as key fields and columns: `Timestamp` as a time, `civil::Date` as a date |
@@ -276,7 +276,6 @@ extern crate self as keyderive;
 )]
 pub mod client;
 pub mod designs;
-#[cfg(feature = "dynamic")]
 pub mod dynamic;
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -286,7 +285,7 @@ pub mod guide;
 #[cfg(feature = "heat")]
 pub mod heat;
 mod hints;
-#[cfg(feature = "dynamic")]
+#[cfg(feature = "json")]
 mod intern;
 pub mod key;
 #[cfg(feature = "client")]

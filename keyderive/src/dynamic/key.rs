@@ -7,7 +7,9 @@ use std::sync::Arc;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::{DynScan, LayoutError, Value, ValueRef};
+#[cfg(feature = "json")]
+use super::LayoutError;
+use super::{DynScan, Value, ValueRef};
 #[cfg(feature = "heat")]
 use crate::key::Width;
 use crate::key::{
@@ -112,6 +114,7 @@ impl KeyLayout {
     ///
     /// # Errors
     /// Every fault of the JSON, with its place. Also if the process would have more than 10,000 layouts, or more than 32 MiB of them.
+    #[cfg(feature = "json")]
     pub fn from_json(json: &str) -> Result<Self, LayoutError> {
         Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutError::new)
     }
@@ -123,6 +126,7 @@ impl KeyLayout {
     }
 
     /// The layout of a checked schema.
+    #[cfg(feature = "json")]
     pub(crate) fn checked(schema: &'static Schema) -> Result<Self, Vec<String>> {
         Self::of_schema(schema).map_err(|(at, error)| vec![format!("`fields[{at}]`: {error}")])
     }

@@ -315,7 +315,6 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// The plan of a scan whose constraints are complete.
-    #[cfg(feature = "dynamic")]
     pub(crate) fn of_draft(draft: Draft) -> Result<Self, PlanError> {
         draft.finish().map(Self::from_selection)
     }
