@@ -309,11 +309,11 @@ pub use row::{Cell, OwnedRow, Row};
 #[cfg(feature = "client")]
 pub use table::{
     Analysis, CreateTable, DEFAULT_FAMILY, DeclaredTable, DeclaredTables, DeclaredTablesError, Direct,
-    DynCursor, DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan, ExplainExport, Export, Exported,
-    HotTablet, HotTablets, KeyOnly, Modify, OnForeign, OnUnreadable, OneTable, Page, Progress, PutBothError,
-    PutSide, ReadOnly, ReadRow, Reads, RowRef, Rows, Scan, Select, Selected, SizedPart, Skipped, SkippedRow,
-    Table, TableChange, TableChanges, TableSizes, UndeclaredRule, Update, Verified, Verify, WriteOutcome,
-    Writer, Writes, WrittenRowType, copy, diff, load, put_both, rekey,
+    DynCursor, DynTable, ExplainExport, Export, Exported, HotTablet, HotTablets, KeyOnly, Modify, OnForeign,
+    OnUnreadable, OneTable, Page, Progress, PutBothError, PutSide, ReadOnly, ReadRow, Reads, RowRef, Rows,
+    Scan, Select, Selected, SizedPart, Skipped, SkippedRow, Table, TableChange, TableChanges, TableSizes,
+    UndeclaredRule, Update, Verified, Verify, WriteOutcome, Writer, Writes, WrittenRowType, copy, diff, load,
+    put_both, rekey,
 };
 
 /// The examples of the derives. They need this crate, and `keyderive-macros` is one of its dependencies.

@@ -34,11 +34,11 @@ pub(crate) mod unique_json;
 
 #[cfg(feature = "json")]
 pub use self::error::LayoutError;
-#[cfg(feature = "client")]
-pub(crate) use self::key::decode_key;
 pub use self::key::{DynKey, KeyLayout, KeyStart};
 #[cfg(feature = "client")]
 pub use self::mapping::{KeyMapping, MappingError};
+#[cfg(feature = "client")]
+pub(crate) use self::read::DynReader;
 #[cfg(feature = "client")]
 pub use self::read::{DynColumnRef, DynRowRef};
 #[cfg(feature = "client")]

@@ -328,12 +328,6 @@ impl<K: ?Sized> Plan<K> {
     /// The same plan for code that is not generic over the key type.
     #[cfg(feature = "client")]
     pub(crate) fn untyped(self) -> Plan<()> {
-        self.retyped()
-    }
-
-    /// The same plan of another type with the same schema.
-    #[cfg(feature = "client")]
-    pub(crate) fn retyped<T>(self) -> Plan<T> {
         Plan::from_selection(self.selection)
     }
 }
