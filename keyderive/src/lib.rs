@@ -246,7 +246,7 @@
 //! | `embedded` | no | a Bigtable in the process, for tests and first steps |
 //! | `serve` | no | the embedded Bigtable on a port, for other processes and languages |
 //! | `heat` | no | [`heat`]: simulates the load of a workload on a key layout, records the load of a client, and draws heatmaps of both |
-//! | `dynamic` | with `client` | [`dynamic`]: keys and plans whose layout is known only at run time |
+//! | `json` | with `client` | reads key layouts from JSON: [`dynamic::KeyLayout::from_json`] |
 //! | `metrics` | no | the metrics that [`client`] lists, through the crate `metrics` |
 //! | `chrono` | no | as key fields and columns: `DateTime<Utc>` as a time, `NaiveDate` as a date |
 //! | `jiff` | no | as key fields and columns: `Timestamp` as a time, `civil::Date` as a date |
@@ -276,7 +276,6 @@ extern crate self as keyderive;
 )]
 pub mod client;
 pub mod designs;
-#[cfg(feature = "dynamic")]
 pub mod dynamic;
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -286,7 +285,7 @@ pub mod guide;
 #[cfg(feature = "heat")]
 pub mod heat;
 mod hints;
-#[cfg(feature = "dynamic")]
+#[cfg(feature = "json")]
 mod intern;
 pub mod key;
 #[cfg(feature = "client")]
@@ -310,11 +309,11 @@ pub use row::{Cell, OwnedRow, Row};
 #[cfg(feature = "client")]
 pub use table::{
     Analysis, CreateTable, DEFAULT_FAMILY, DeclaredTable, DeclaredTables, DeclaredTablesError, Direct,
-    DynCursor, DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan, ExplainExport, Export, Exported,
-    HotTablet, HotTablets, KeyOnly, Modify, OnForeign, OnUnreadable, OneTable, Page, Progress, PutBothError,
-    PutSide, ReadOnly, ReadRow, Reads, RowRef, Rows, Scan, Select, Selected, SizedPart, Skipped, SkippedRow,
-    Table, TableChange, TableChanges, TableSizes, UndeclaredRule, Update, Verified, Verify, WriteOutcome,
-    Writer, Writes, WrittenRowType, copy, diff, load, put_both, rekey,
+    DynCursor, DynTable, ExplainExport, Export, Exported, HotTablet, HotTablets, KeyOnly, Modify, OnForeign,
+    OnUnreadable, OneTable, Page, Progress, PutBothError, PutSide, ReadOnly, ReadRow, Reads, RowRef, Rows,
+    Scan, Select, Selected, SizedPart, Skipped, SkippedRow, Table, TableChange, TableChanges, TableSizes,
+    UndeclaredRule, Update, Verified, Verify, WriteOutcome, Writer, Writes, WrittenRowType, copy, diff, load,
+    put_both, rekey,
 };
 
 /// The examples of the derives. They need this crate, and `keyderive-macros` is one of its dependencies.

@@ -1,11 +1,11 @@
 //! Page tokens: a plan resumed from a token reads what follows the token's row in the order of the scan; a forged token reads nothing outside of
 //! the plan. Those of a table's pages do the same as those of the plan, and are of the table and of the fields of `distinct`.
 
-use keyderive::dynamic::{DynKey, DynScan, KeyLayout};
+use keyderive::dynamic::{DynKey, DynRow, DynScan, KeyLayout};
 use keyderive::key::Field;
 use keyderive::layouts::Layouts;
 use keyderive::plan::Plan;
-use keyderive::{Client, DynTable, DynTableScan, RowKey};
+use keyderive::{Client, DynTable, RowKey, Scan};
 use keyderive_farmhash::fingerprint64;
 use keyderive_tests::fuzz::{Input, bytes_of, fuzz};
 
@@ -53,7 +53,7 @@ fn forged(token: &str, header: usize, input: Input<'_>) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn pages(table: &DynTable, plan: &Plan<DynKey>, reversed: bool) -> DynTableScan {
+fn pages(table: &DynTable, plan: &Plan<DynKey>, reversed: bool) -> Scan<DynKey, DynRow> {
     let scan = table.scan(plan.clone());
     if reversed { scan.reversed() } else { scan }
 }
@@ -92,7 +92,7 @@ fn check<K: RowKey>(mut input: Input<'_>) {
     for from in &keys {
         let token = pages(&table, &plan, reversed).token_after(from).unwrap();
         let of_plan = plan.after(&plan.page_token(from, reversed), reversed).unwrap();
-        let explained = |scan: DynTableScan| scan.explain().map(|explain| explain.to_string());
+        let explained = |scan: Scan<DynKey, DynRow>| scan.explain().map(|explain| explain.to_string());
         assert_eq!(
             explained(pages(&table, &plan, reversed).after(&token)).unwrap(),
             explained(pages(&table, &of_plan, reversed)).unwrap()

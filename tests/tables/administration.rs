@@ -72,7 +72,7 @@ on_every_bigtable! {
     a_table_has_the_rows_of_its_user_alone
 }
 
-fn table<K: keyderive::key::TableKey>(client: &Client) -> Table<K, Row> {
+fn table<K: RowKey + keyderive::key::TableKey>(client: &Client) -> Table<K, Row> {
     client.table("events")
 }
 

@@ -316,7 +316,7 @@ async fn loads_and_deletions_by_data_are_those_of_types(client: Client) {
     assert_eq!((report.written(), report.failed_count()), (99, 1));
     assert_eq!(report.failed()[0].index(), 1);
 
-    let mut keys = events.scan(layout.key().scan()).keys_only();
+    let mut keys = events.scan(layout.key().scan()).keys_only().stream();
     let mut found = Vec::new();
     while let Some(key) = keys.next().await {
         found.push(key.unwrap());
@@ -418,7 +418,7 @@ async fn rows_are_returned_as_stored(client: Client) {
     typed.increment(&key("bob", 5, 7), Event::VIEWS, 1).await.unwrap();
     client.raw_table("events").mutate_row("1#zoe", vec![Mutation::set("cf", "kind", 0, "x")]).await.unwrap();
 
-    let mut rows = events.scan(layout.key().scan()).on_foreign(OnForeign::Skip).stored();
+    let mut rows = events.scan(layout.key().scan()).on_foreign(OnForeign::Skip).stored().stream();
     let (mut read, mut unread) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next().await {
         let (key, stored) = row.unwrap();
@@ -432,7 +432,7 @@ async fn rows_are_returned_as_stored(client: Client) {
     assert_eq!(unread[0].kind(), ErrorKind::InvalidRow);
     let kept = events.scan(layout.key().scan()).on_foreign(OnForeign::Skip);
     let kept =
-        kept.filter_key(|key| key.get("user") == Some(&Value::from("bob"))).raw().stored().next().await;
+        kept.filter_key(|key| key.get("user") == Some(&Value::from("bob"))).raw().stream().next().await;
     assert_eq!(kept.unwrap().unwrap().1.cells().len(), 1);
 }
 

@@ -67,7 +67,7 @@ on_every_bigtable! {
     only_the_layout_of_the_first_epochs_advances
 }
 
-fn table<K: TableKey>(client: &Client) -> Table<K, Columns> {
+fn table<K: RowKey + TableKey>(client: &Client) -> Table<K, Columns> {
     client.table("events")
 }
 

@@ -49,7 +49,11 @@ async fn stored(client: &Client) -> Vec<Vec<u8>> {
     keys
 }
 
-async fn assert_as_foreseen<K: TableKey>(workload: Workload, salt: Option<Salt>, key: impl Fn(Draw) -> K) {
+async fn assert_as_foreseen<K: RowKey + TableKey>(
+    workload: Workload,
+    salt: Option<Salt>,
+    key: impl Fn(Draw) -> K,
+) {
     // A row that is written twice is counted once: the first event of each key is taken.
     let mut events = BTreeMap::new();
     for draw in workload.clone().events(rows()) {

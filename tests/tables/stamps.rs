@@ -55,7 +55,7 @@ on_every_bigtable! {
     a_table_that_is_made_anew_is_checked_anew
 }
 
-fn table<K: TableKey>(client: &Client) -> Table<K, Columns> {
+fn table<K: RowKey + TableKey>(client: &Client) -> Table<K, Columns> {
     client.table("events")
 }
 
@@ -66,7 +66,7 @@ fn row(value: &str) -> Columns {
 /// The result of each kind of first call, on a handle of its own.
 async fn first_calls<K>(client: &Client, key: K) -> Vec<(&'static str, Result<String, Error>)>
 where
-    K: TableKey<Stored: std::fmt::Debug, Scan: IntoPlan<K>> + Clone,
+    K: RowKey<Scan: IntoPlan<K>> + TableKey<Stored: std::fmt::Debug> + Clone,
 {
     let new = || table::<K>(client);
     let mut outcomes = Vec::new();
@@ -82,7 +82,7 @@ where
 
 async fn assert_refused<K>(client: &Client, key: K)
 where
-    K: TableKey<Stored: std::fmt::Debug, Scan: IntoPlan<K>> + Clone,
+    K: RowKey<Scan: IntoPlan<K>> + TableKey<Stored: std::fmt::Debug> + Clone,
 {
     for (call, outcome) in first_calls(client, key).await {
         let name = K::SCHEMA.key_type();

@@ -270,7 +270,12 @@ fn table_key(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
         impl #private::TableKey for #name {
             type Stored = #private::RawKey;
 
-            fn stored(__bytes: &[#private::core::primitive::u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
+            #[inline]
+            fn encode_stored(&self, __out: &mut #private::Vec<#private::core::primitive::u8>) -> #private::core::result::Result<(), #private::EncodeError> {
+                <#name as #private::RowKey>::encode_into(self, __out)
+            }
+
+            fn stored(_: &'static #private::Schema, __bytes: &[#private::core::primitive::u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
                 <#name as #private::RowKey>::decode(__bytes)
             }
         }

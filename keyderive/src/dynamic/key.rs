@@ -7,12 +7,14 @@ use std::sync::Arc;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::{DynScan, LayoutError, Value, ValueRef};
+#[cfg(feature = "json")]
+use super::LayoutError;
+use super::{DynScan, Value, ValueRef};
 #[cfg(feature = "heat")]
 use crate::key::Width;
 use crate::key::{
     DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, MAX_KEY_LEN, ReadValue, Readable,
-    RowKey, Schema, Span, decode_by, encode_by, write_hash, write_part,
+    RowKey, Schema, Span, TableKey, decode_by, encode_by, write_hash, write_part,
 };
 
 /// A layout of row keys at run time: encodes, decodes and plans as the derived key type does, byte for byte.
@@ -88,8 +90,12 @@ impl KeyLayout {
     /// ```
     #[must_use]
     pub fn of<K: RowKey>() -> Self {
-        // Every field of a derived key type has a codec: twins of all codecs are tested.
-        Self::of_schema(K::SCHEMA).unwrap_or_else(|_| Self { schema: K::SCHEMA, fields: Arc::new([]) })
+        Self::of_checked(K::SCHEMA)
+    }
+
+    /// The layout of a schema whose fields all have codecs: of a derived key type, whose twins by data are tested, or of another layout.
+    pub(crate) fn of_checked(schema: &'static Schema) -> Self {
+        Self::of_schema(schema).unwrap_or_else(|_| Self { schema, fields: Arc::new([]) })
     }
 
     /// The layout of a [`Schema`] from its JSON.
@@ -112,6 +118,7 @@ impl KeyLayout {
     ///
     /// # Errors
     /// Every fault of the JSON, with its place. Also if the process would have more than 10,000 layouts, or more than 32 MiB of them.
+    #[cfg(feature = "json")]
     pub fn from_json(json: &str) -> Result<Self, LayoutError> {
         Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutError::new)
     }
@@ -123,6 +130,7 @@ impl KeyLayout {
     }
 
     /// The layout of a checked schema.
+    #[cfg(feature = "json")]
     pub(crate) fn checked(schema: &'static Schema) -> Result<Self, Vec<String>> {
         Self::of_schema(schema).map_err(|(at, error)| vec![format!("`fields[{at}]`: {error}")])
     }
@@ -146,7 +154,9 @@ impl KeyLayout {
     /// The key type, for code that is not generic over key types.
     #[cfg(feature = "client")]
     pub(crate) fn key_type(&self) -> crate::key::KeyType {
-        crate::key::KeyType::of_data(self.schema, |schema, key| decode_key(schema, key).map(drop))
+        crate::key::KeyType::of_data(self.schema, |schema, key| {
+            <DynKey as TableKey>::stored(schema, key).map(drop)
+        })
     }
 
     pub(super) fn fields(&self) -> &[ErasedField] {
@@ -447,15 +457,6 @@ fn read<'k>(
     })
 }
 
-/// Decodes a key by a schema whose fields all have codecs.
-#[cfg(feature = "client")]
-pub(crate) fn decode_key(schema: &'static Schema, key: &[u8]) -> Result<DynKey, DecodeError> {
-    let of = |field| {
-        ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
-    };
-    decode(schema, schema.fields().iter().map(of), key)
-}
-
 fn decode(
     schema: &'static Schema,
     codecs: impl ExactSizeIterator<Item = impl Borrow<ErasedCodec>>,
@@ -554,13 +555,6 @@ pub struct DynKey {
 }
 
 impl DynKey {
-    /// A key whose fields were decoded.
-    #[cfg(feature = "client")]
-    pub(crate) fn of_read(schema: &'static Schema, bytes: &[u8], values: &[ReadValue<'_>]) -> Self {
-        let values = values.iter().map(|value| value.as_ref().to_value()).collect();
-        Self { schema, bytes: bytes.into(), values }
-    }
-
     /// The value of a field; `None` if the layout has no such field.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
@@ -576,6 +570,23 @@ impl DynKey {
     /// Each field's name and value, from the left.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.schema.fields().iter().map(Field::name).zip(&self.values)
+    }
+}
+
+/// The key of tables whose layout is data.
+impl TableKey for DynKey {
+    type Stored = Self;
+
+    fn encode_stored(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        out.extend_from_slice(&self.bytes);
+        Ok(())
+    }
+
+    fn stored(schema: &'static Schema, key: &[u8]) -> Result<Self, DecodeError> {
+        let of = |field| {
+            ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
+        };
+        decode(schema, schema.fields().iter().map(of), key)
     }
 }
 

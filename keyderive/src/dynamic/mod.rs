@@ -1,7 +1,7 @@
 //! Keys, rows and tables whose layout is known only at run time: for tools that work on a table without the structs of the program that
 //! writes it.
 //!
-//! Keys and plans need only the feature `dynamic`; rows and tables need `client`.
+//! Keys and plans need no feature, and to read their layout from JSON `json`; rows and tables need `client`.
 //!
 //! Applications should use their types: the compiler checks them, and they are faster.
 //!
@@ -14,6 +14,7 @@
 //! | copies and comparisons | [`Table::copy_to`](crate::Table::copy_to), [`Table::diff`](crate::Table::diff) | [`DynTable::copy_to`](crate::DynTable::copy_to), [`DynTable::diff`](crate::DynTable::diff) |
 //! | the driver of a re-keying | [`Rekeyed::migration`](crate::rekey::Rekeyed::migration) | [`Client::dynamic_migration`](crate::Client::dynamic_migration) |
 
+#[cfg(feature = "json")]
 mod error;
 mod key;
 #[cfg(feature = "client")]
@@ -28,14 +29,16 @@ mod table_layout;
 #[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "uuid", feature = "proto"))]
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(feature = "json")]
 pub(crate) mod unique_json;
 
+#[cfg(feature = "json")]
 pub use self::error::LayoutError;
-#[cfg(feature = "client")]
-pub(crate) use self::key::decode_key;
 pub use self::key::{DynKey, KeyLayout, KeyStart};
 #[cfg(feature = "client")]
 pub use self::mapping::{KeyMapping, MappingError};
+#[cfg(feature = "client")]
+pub(crate) use self::read::DynReader;
 #[cfg(feature = "client")]
 pub use self::read::{DynColumnRef, DynRowRef};
 #[cfg(feature = "client")]
@@ -45,6 +48,7 @@ pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 #[cfg(feature = "client")]
 pub use self::table_layout::TableLayout;
+#[cfg(feature = "json")]
 #[doc(hidden)]
 pub use self::unique_json::UniqueJson;
 pub use crate::key::{Value, ValueRef};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
-use super::ValueRef;
+use super::{DynRow, ValueRef};
 use crate::key::ReadValue;
 use crate::row::generated::{self as typed, CellSlice, Slot};
 use crate::row::{
@@ -408,13 +409,39 @@ fn reused<A, B>(mut list: Vec<A>) -> Vec<B> {
     list.into_iter().filter_map(|_| None).collect()
 }
 
-/// A row of a table whose layout is data, borrowed: in the closure of [`DynTableScan::visit`](crate::DynTableScan::visit) or of a
+/// Reads owned rows, one after the other.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct DynReader {
+    reader: RowReader,
+    buffer: RowBuffer<'static>,
+}
+
+impl DynReader {
+    /// Reads all columns of a part of a row type.
+    pub(crate) fn new(
+        schema: &'static RowSchema,
+        whole: &'static RowSchema,
+        family: impl Into<Arc<str>>,
+    ) -> Self {
+        Self { reader: RowReader::of_part(schema, whole, family), buffer: RowBuffer::default() }
+    }
+
+    pub(crate) fn read(&mut self, row: &RawRow) -> Result<DynRow, RowError> {
+        let mut read: RowBuffer<'_> = mem::take(&mut self.buffer);
+        let result = self.reader.read(row, &mut read).map(|()| DynRow::of_read(&self.reader, &read, row));
+        self.buffer = read.reused();
+        result.map_err(|error| error.of_row(row))
+    }
+}
+
+/// A row of a table whose layout is data, borrowed: in the closure of [`Scan::visit`](crate::Scan::visit) or of a
 /// [`DynCursor`](crate::DynCursor).
 ///
 /// The key and all columns that the scan reads have been decoded and checked before the closure is called.
 ///
 /// The index of a column is its position among those that the scan reads: all [declared ones](crate::row::RowSchema::declared_columns) in
-/// their order, or those of [`DynTableScan::cursor`](crate::DynTableScan::cursor).
+/// their order, or those of [`Scan::cursor`](crate::Scan::cursor).
 #[derive(Clone, Copy)]
 pub struct DynRowRef<'a> {
     key: &'a [u8],

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
-use super::read::{DynColumnRef, DynRowRef, RowBuffer, RowReader};
+use super::read::{DynColumnRef, DynReader, DynRowRef, RowBuffer, RowReader};
 use super::{Value, ValueRef};
 use crate::row::generated as typed;
 use crate::row::{
@@ -306,23 +306,11 @@ impl DynRow {
     /// # Errors
     /// Those of the row type: a required column is missing, or a cell does not have the column's type.
     pub fn read(schema: &'static RowSchema, family: &str, row: &RawRow) -> Result<Self, RowError> {
-        Self::read_part(schema, schema, family, row)
-    }
-
-    /// The same, of a part of a row type.
-    pub(crate) fn read_part(
-        schema: &'static RowSchema,
-        whole: &'static RowSchema,
-        family: &str,
-        row: &RawRow,
-    ) -> Result<Self, RowError> {
-        let (mut reader, mut read) = (RowReader::of_part(schema, whole, family), RowBuffer::default());
-        reader.read(row, &mut read).map_err(|error| error.of_row(row))?;
-        Ok(Self::of_read(&reader, &read, row))
+        DynReader::new(schema, schema, family).read(row)
     }
 
     /// The row whose columns were all read.
-    pub(crate) fn of_read(reader: &RowReader, read: &RowBuffer<'_>, row: &RawRow) -> Self {
+    pub(super) fn of_read(reader: &RowReader, read: &RowBuffer<'_>, row: &RawRow) -> Self {
         let all = DynRowRef::new(row.key(), reader, read);
         let mut next = 0;
         let field = |schema: &FieldSchema| {

@@ -113,7 +113,8 @@
 //!
 //! | bound | for |
 //! |---|---|
-//! | `K: TableKey` | every call |
+//! | `K: TableKey` | every call of a table |
+//! | `K: RowKey + TableKey` | what needs the layout of the key type: [`Client::table`](crate::Client::table), plans from `K::scan()`, [`Scan::visit`](crate::Scan::visit) |
 //! | `R: OwnedRow` | calls that return rows: `get`, `collect`, `stream` |
 //! | `R: Row` | calls that write rows: `put`, `load`; an `OwnedRow` is a `Row` |
 //! | `impl IntoPlan<K>` | an argument that is a scan or a plan |
@@ -131,13 +132,18 @@
 //! ```
 //! use keyderive::key::TableKey;
 //! use keyderive::plan::IntoPlan;
-//! use keyderive::{Error, OwnedRow, Table, Writes};
+//! use keyderive::{Client, Error, OwnedRow, RowKey, Table, Writes};
 //!
 //! /// Whether the table is re-keyed or not.
 //! async fn copy_row<K: TableKey, R: OwnedRow, S: Writes>(table: &Table<K, R, S>, from: &K, to: &K) -> Result<bool, Error> {
 //!     let Some(row) = table.get(from).await? else { return Ok(false) };
 //!     table.put(to, &row).await?;
 //!     Ok(true)
+//! }
+//!
+//! /// By a plan of the key type.
+//! async fn all<K: RowKey<Scan: IntoPlan<K>> + TableKey, R: OwnedRow>(client: &Client, name: &str) -> Result<Vec<(K::Stored, R)>, Error> {
+//!     client.table::<K, R>(name).scan(K::scan()).collect().await
 //! }
 //!
 //! struct Repository<K: TableKey, R> {
@@ -157,17 +163,19 @@
 //!         self.table.scan(scan).limit(most).collect().await
 //!     }
 //! }
-//! # use keyderive::{Client, Row, RowKey};
+//! # use keyderive::Row;
 //! # #[derive(RowKey)] struct UserKey { id: u64 }
 //! # #[derive(Row)] struct User { name: String }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Error> {
-//! # let users = Repository { table: Client::embedded().table::<UserKey, User>("users") };
+//! # let client = Client::embedded();
+//! # let users = Repository { table: client.table::<UserKey, User>("users") };
 //! # users.table.create_if_absent().await?;
 //! # users.store(&UserKey { id: 7 }, &User { name: "Ada".into() }).await?;
 //! # assert!(users.load(&UserKey { id: 7 }).await?.is_some());
 //! # assert!(copy_row(&users.table, &UserKey { id: 7 }, &UserKey { id: 8 }).await?);
 //! # assert_eq!(users.first(UserKey::scan(), 10).await?.len(), 2);
+//! # assert_eq!(all::<UserKey, User>(&client, "users").await?.len(), 2);
 //! # Ok(())
 //! # }
 //! ```

@@ -114,8 +114,8 @@
 //! - A borrowed field (`&str`), or a time type with a narrower range than its format, rejects values that the layout accepts.
 //!
 //! Applications should use their types: the compiler checks them, and they are faster. Without types, decoding a key of four fields takes
-//! two to three times as long, and a scan takes twice the client's CPU with borrowed rows ([`visit`](crate::DynTableScan::visit),
-//! [`cursor`](crate::DynTableScan::cursor)) and three times with owned ones.
+//! two to three times as long, and a scan takes twice the client's CPU with borrowed rows ([`visit`](crate::Scan::visit),
+//! [`cursor`](crate::Scan::cursor)) and three times with owned ones.
 //!
 //! `docs/layouts.schema.json` in the repository is a JSON schema of the file, for editors and for programs in other languages.
 //!

@@ -71,7 +71,6 @@ impl TableHeat {
     /// use keyderive::RowKey;
     /// use keyderive::dynamic::KeyLayout;
     /// use keyderive::heat::{Access, Recorder};
-    /// use keyderive::key::TableKey as _;
     ///
     /// #[derive(RowKey)]
     /// struct PageKey {

@@ -6,7 +6,7 @@ use std::future::Ready;
 use super::instead;
 use crate::client::{Error, QueryRows, RowStream};
 use crate::key::TableKey;
-use crate::table::{DynRows, Export, Exported, Reads, Rows, Scan};
+use crate::table::{Export, Exported, Reads, Rows, Scan};
 
 /// A type whose items come without waiting.
 ///
@@ -36,7 +36,6 @@ macro_rules! no_iterators {
 
 no_iterators! {
     [] RowStream,
-    [] DynRows,
     [T] QueryRows<T>,
     [K: TableKey, R] Exported<K, R>,
     [K: TableKey, R, S: Reads] Rows<K, R, S>,

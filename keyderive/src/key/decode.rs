@@ -82,13 +82,11 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     }
 
     /// The bucket that the key begins with.
-    #[cfg(feature = "dynamic")]
     pub(crate) fn bucket(&self) -> Option<i32> {
         self.bucket
     }
 
     /// The bytes after the parts that were read.
-    #[cfg(feature = "dynamic")]
     pub(crate) fn rest(&self) -> &'a [u8] {
         &self.key[self.at..]
     }

@@ -36,7 +36,6 @@ enum EncodeKind {
         why: &'static str,
     },
     /// Fields that are named at run time.
-    #[cfg_attr(not(feature = "dynamic"), expect(dead_code, reason = "keys from data need the feature"))]
     Names {
         fault: String,
     },
@@ -69,7 +68,6 @@ impl EncodeError {
         Self::new(key_type, EncodeKind::NotText { why })
     }
 
-    #[cfg(feature = "dynamic")]
     #[cold]
     pub(crate) fn names(key_type: &'static str, fault: String) -> Self {
         Self::new(key_type, EncodeKind::Names { fault })

@@ -1,7 +1,8 @@
 //! A key type by value, for code that is not generic over it.
 
-use super::error::DecodeError;
-use super::row_key::RowKey;
+use super::error::{DecodeError, EncodeError};
+use super::format::Layout;
+use super::row_key::{RowKey, TableKey};
 use super::schema::Schema;
 
 /// What a table needs of its key type without decoding a key: the layout, and whether bytes are a key of it.
@@ -26,6 +27,16 @@ impl KeyType {
 
     pub(crate) fn schema(self) -> &'static Schema {
         self.schema
+    }
+
+    /// The stored key.
+    pub(crate) fn encode<K: TableKey>(self, key: &K) -> Result<Vec<u8>, EncodeError> {
+        let mut out = match self.schema.layout() {
+            Layout::Delimited => Vec::new(),
+            Layout::OrderedCode => Vec::with_capacity(64),
+        };
+        key.encode_stored(&mut out)?;
+        Ok(out)
     }
 
     /// Fails for bytes that are not a key of this type, as decoding them does.

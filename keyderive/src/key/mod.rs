@@ -22,16 +22,12 @@ mod schema;
 mod shape;
 mod show;
 mod sql;
-#[cfg(feature = "dynamic")]
 mod value;
 
-#[cfg(feature = "dynamic")]
 pub(crate) use codec::{ErasedCodec, ErasedPart, ReadValue};
 #[cfg(feature = "client")]
 pub(crate) use codec::{parse_date, parse_utc};
-#[cfg(feature = "dynamic")]
 pub(crate) use decode::decode_by;
-#[cfg(feature = "dynamic")]
 pub(crate) use encode::encode_by;
 pub use epoch::{BoundValue, Epoch};
 pub use error::{DecodeError, EncodeError};
@@ -64,12 +60,10 @@ pub(crate) use fast::as_text;
 pub(crate) use key_type::KeyType;
 pub(crate) use salt::{Bucket, Span};
 pub(crate) use schema::bucket_of;
-#[cfg(feature = "dynamic")]
 pub(crate) use show::Readable;
 #[cfg(feature = "client")]
 pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, UnquotedKey};
-#[cfg(feature = "dynamic")]
 #[doc(hidden)]
 pub use value::{Value, ValueRef};
 

@@ -187,31 +187,30 @@ pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + Sync 
 /// The type of a table's row keys.
 ///
 /// The derive of [`RowKey`] implements it for every key type without borrowed fields. A key with a hashed field cannot be
-/// decoded, so its tables return [`RawKey`](super::RawKey)s.
+/// decoded, so its tables return [`RawKey`](super::RawKey)s. [`DynKey`](crate::dynamic::DynKey) is the key type of tables whose layout is
+/// data, and has no layout of its own: code for any key type that needs one, such as for plans, asks for `K: RowKey + TableKey`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table",
     label = "not a row key that owns its fields",
     note = "a table hands out keys that own their fields: derive `RowKey` on a struct with `String` in place of `&str`"
 )]
-pub trait TableKey: RowKey + Send + Sync + 'static {
+pub trait TableKey: Send + Sync + 'static {
     /// What a table returns for a stored key: the key itself, or its bytes.
     type Stored: Send + 'static;
 
-    /// Decodes a stored key, or only checks it if a hashed field prevents decoding.
+    /// Appends the stored key to `out`; on an error `out` is unchanged.
     ///
     /// # Errors
-    /// For a key that is not of this type.
-    fn stored(key: &[u8]) -> Result<Self::Stored, DecodeError>;
+    /// Those of [`RowKey::encode_into`].
+    fn encode_stored(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 
-    /// The same by the schema of the table, for a key type that is data; a type of its own is its schema.
+    /// Decodes a key of a table with this layout, or only checks it if a hashed field prevents decoding.
+    ///
+    /// The layout of a type with [`RowKey`] is [`RowKey::SCHEMA`].
     ///
     /// # Errors
-    /// Those of [`stored`](Self::stored).
-    #[doc(hidden)]
-    #[inline]
-    fn stored_by(_schema: &'static Schema, key: &[u8]) -> Result<Self::Stored, DecodeError> {
-        Self::stored(key)
-    }
+    /// For a key that is not of this layout.
+    fn stored(schema: &'static Schema, key: &[u8]) -> Result<Self::Stored, DecodeError>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -219,7 +218,12 @@ impl<K: OwnedRowKey> TableKey for K {
     type Stored = K;
 
     #[inline]
-    fn stored(key: &[u8]) -> Result<K, DecodeError> {
+    fn encode_stored(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.encode_into(out)
+    }
+
+    #[inline]
+    fn stored(_: &'static Schema, key: &[u8]) -> Result<K, DecodeError> {
         K::decode(key)
     }
 }

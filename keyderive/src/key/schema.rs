@@ -3,7 +3,7 @@
 #[cfg(feature = "client")]
 pub(super) mod changes;
 mod epochs;
-#[cfg(feature = "dynamic")]
+#[cfg(feature = "json")]
 mod from_json;
 mod salted;
 mod show;

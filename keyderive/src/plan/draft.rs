@@ -88,7 +88,6 @@ impl Draft {
     }
 
     /// Fixes the next field to each of several values, or to the hash of each.
-    #[cfg(feature = "dynamic")]
     pub(crate) fn any_of_parts(self, parts: &[impl Part], is_hashed: bool) -> Self {
         self.any_of_with(parts, |part, words, schema, out| write_listed(part, is_hashed, words, schema, out))
     }

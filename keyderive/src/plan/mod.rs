@@ -315,7 +315,6 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// The plan of a scan whose constraints are complete.
-    #[cfg(feature = "dynamic")]
     pub(crate) fn of_draft(draft: Draft) -> Result<Self, PlanError> {
         draft.finish().map(Self::from_selection)
     }
@@ -329,12 +328,6 @@ impl<K: ?Sized> Plan<K> {
     /// The same plan for code that is not generic over the key type.
     #[cfg(feature = "client")]
     pub(crate) fn untyped(self) -> Plan<()> {
-        self.retyped()
-    }
-
-    /// The same plan of another type with the same schema.
-    #[cfg(feature = "client")]
-    pub(crate) fn retyped<T>(self) -> Plan<T> {
         Plan::from_selection(self.selection)
     }
 }

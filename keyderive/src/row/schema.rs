@@ -157,7 +157,7 @@ impl RowSchema {
     /// assert_eq!(columns.collect::<Vec<_>>(), ["cf:name", "daily:*"]);
     /// ```
     ///
-    /// A reader by data names columns by their indices here: [`DynTableScan::cursor`](crate::DynTableScan::cursor).
+    /// A reader by data names columns by their indices here: [`Scan::cursor`](crate::Scan::cursor).
     pub fn declared_columns(&self) -> impl Iterator<Item = DeclaredColumn> + use<> {
         self.fields.iter().flat_map(|field| {
             let map = match *field {

@@ -237,6 +237,7 @@ pub struct CreateTable<K> {
     name: Route,
     expected: Expected,
     splits: Vec<Bytes>,
+    key: KeyType,
     /// The first error in the declaration.
     fault: Option<Error>,
     /// The key types that share the table.
@@ -275,8 +276,9 @@ impl<K: TableKey> CreateTable<K> {
     /// Begins a tablet at this key, and at the same place in every other salt bucket. For a place given by the first fields
     /// of a key, use [`split_before`](Self::split_before).
     pub fn split_at(mut self, key: &K) -> Self {
-        match key.encode() {
-            Ok(key) => self.splits.extend(in_every_bucket(K::SCHEMA, K::SCHEMA.split_at_salt(&key))),
+        let schema = self.key.schema();
+        match self.key.encode(key) {
+            Ok(key) => self.splits.extend(in_every_bucket(schema, schema.split_at_salt(&key))),
             Err(error) => {
                 self.fault.get_or_insert_with(|| Error::key(&self.name, error));
             }
@@ -310,7 +312,7 @@ impl<K: TableKey> CreateTable<K> {
     /// change nor compare them.
     pub fn split_before(mut self, scan: impl IntoPlan<K>) -> Self {
         match scan.into_plan() {
-            Ok(plan) => self.splits.extend(starts(K::SCHEMA, &plan)),
+            Ok(plan) => self.splits.extend(starts(self.key.schema(), &plan)),
             Err(error) => {
                 self.fault.get_or_insert_with(|| Error::plan(&self.name, error));
             }
@@ -416,6 +418,7 @@ impl<K> CreateTable<K> {
             expected: Expected::of(table),
             splits: Vec::new(),
             fault: table.check_fit().err(),
+            key: table.key,
             keys: vec![table.key],
             types: PhantomData,
         }
@@ -636,6 +639,7 @@ impl<K> Clone for CreateTable<K> {
             expected: self.expected.clone(),
             splits: self.splits.clone(),
             fault: self.fault.clone(),
+            key: self.key,
             keys: self.keys.clone(),
             types: PhantomData,
         }

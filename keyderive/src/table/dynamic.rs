@@ -2,80 +2,39 @@
 
 mod copy;
 mod cursor;
-mod keys;
 mod load;
 mod scan;
 mod sizes;
 
-use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::ptr;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use futures_core::Stream;
-
-use super::{Handle, OnForeign, OnUnreadable, ReadRow, Scan, Skipped, Table};
-use crate::client::{Client, Error, ReadStats};
-use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
-use crate::key::{DecodeError, EncodeError, RawKey, RowKey, Schema, TableKey};
+use super::{Handle, ReadRow, Scan, Table};
+use crate::client::{Client, Error};
+use crate::dynamic::{DynKey, DynReader, DynRow, KeyLayout, TableLayout, Value};
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{Any, Entry, RawRow, Row, RowSchema, Visible};
 
 pub use self::cursor::DynCursor;
-pub use self::keys::DynKeys;
-pub use self::scan::DynStoredRows;
 
-/// An encoded row key, as the key of a typed table: its layout is that of the table's [`Handle`], and not of the type.
-struct EncodedKey(Bytes);
-
-/// Of no key: plans of a dynamic table have the table's schema.
-static NO_SCHEMA: Schema = Schema::new("EncodedKey", b'#', None, None, &[]);
-
-impl RowKey for EncodedKey {
-    type Decoded<'a> = RawKey;
-    type Scan = ();
-    const SCHEMA: &'static Schema = &NO_SCHEMA;
-
-    fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        out.extend_from_slice(&self.0);
-        Ok(())
-    }
-
-    fn decode(key: &[u8]) -> Result<RawKey, DecodeError> {
-        Ok(RawKey::new(key))
-    }
-
-    fn scan() {}
-}
-
-impl TableKey for EncodedKey {
-    type Stored = DynKey;
-
-    /// Of no table: each has its schema.
-    fn stored(key: &[u8]) -> Result<DynKey, DecodeError> {
-        decode_key(&NO_SCHEMA, key)
-    }
-
-    fn stored_by(schema: &'static Schema, key: &[u8]) -> Result<DynKey, DecodeError> {
-        decode_key(schema, key)
-    }
-}
-
-impl ReadRow<EncodedKey> for DynRow {
+impl ReadRow<DynKey> for DynRow {
     type Item = (DynKey, Self);
 
-    fn read(table: &Handle, key: DynKey, row: &RawRow) -> Result<(DynKey, Self), Error> {
-        Ok((key, read(table, row)?))
+    fn read(
+        table: &Handle,
+        by_data: &mut Option<Box<DynReader>>,
+        key: DynKey,
+        row: &RawRow,
+    ) -> Result<Self::Item, Error> {
+        Ok((key, read(table, by_data, row)?))
     }
 }
 
 /// Reads a stored row by the schema of the table.
-fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
-    let (visible, unmarked) = (&table.visible, table.unmarked(row));
-    DynRow::read_part(visible.schema(), visible.base(), visible.family(), unmarked.as_ref().unwrap_or(row))
-        .map_err(|error| Error::row(&table.name, row.key(), error))
+fn read(table: &Handle, by_data: &mut Option<Box<DynReader>>, row: &RawRow) -> Result<DynRow, Error> {
+    let Handle { name, visible, .. } = table;
+    let new = || Box::new(DynReader::new(visible.schema(), visible.base(), visible.family()));
+    let (reader, unmarked) = (by_data.get_or_insert_with(new), table.unmarked(row));
+    reader.read(unmarked.as_ref().unwrap_or(row)).map_err(|error| Error::row(name, row.key(), error))
 }
 
 /// A table whose layout is known only at run time, for tools: reads and writes as a typed [`Table`] does.
@@ -124,7 +83,7 @@ fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
 /// [guarantees](crate::guide::promises) of the typed call of the same name, which does the work.
 #[derive(Clone, Debug)]
 pub struct DynTable {
-    table: Table<EncodedKey, DynRow>,
+    table: Table<DynKey, DynRow>,
     key: KeyLayout,
     has_row_type: bool,
 }
@@ -180,7 +139,7 @@ impl DynTable {
     /// A dropped future cancels the read.
     pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<DynRow>, Error> {
         let stored = self.table.read_stored(&self.checked(key.as_ref())?).await?;
-        stored.map(|stored| read(&self.table.handle, &stored)).transpose()
+        stored.map(|stored| read(&self.table.handle, &mut None, &stored)).transpose()
     }
 
     /// Reads the row with this encoded key with all its stored cells, whatever its row type.
@@ -195,9 +154,8 @@ impl DynTable {
     }
 
     /// Scans the rows of a plan, in the order of their fields.
-    pub fn scan(&self, plan: impl IntoPlan<DynKey>) -> DynTableScan {
-        let scan = Scan::new(self.table.clone(), plan.into_plan().map(Plan::retyped), ());
-        DynTableScan { scan, key: self.key.clone() }
+    pub fn scan(&self, plan: impl IntoPlan<DynKey>) -> Scan<DynKey, DynRow> {
+        self.table.scan(plan)
     }
 
     /// Counts the rows of a plan, without reading their values.
@@ -208,7 +166,7 @@ impl DynTable {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn count(&self, plan: impl IntoPlan<DynKey>) -> Result<u64, Error> {
-        self.scan(plan).count().await
+        self.table.count(plan).await
     }
 
     /// Splits the table into partitions of about equal size: plans that together cover every row exactly once.
@@ -219,8 +177,7 @@ impl DynTable {
     /// # Cancel safety
     /// A dropped future cancels the request.
     pub async fn partitions(&self) -> Result<Vec<Plan<DynKey>>, Error> {
-        let whole: Plan<EncodedKey> = Plan::full(self.key.schema());
-        Ok(self.table.partitions_of(whole).await?.into_iter().map(Plan::retyped).collect())
+        self.table.partitions().await
     }
 
     /// Writes a row: makes the stored row equal to this one, in the columns of the row type, in one atomic request.
@@ -316,8 +273,63 @@ impl DynTable {
     /// # Cancel safety
     /// As [`Table::delete_rows`]: a dropped future has deleted some of the rows.
     pub async fn delete_rows(&self, plan: impl IntoPlan<DynKey>) -> Result<u64, Error> {
-        let plan = plan.into_plan().map_err(|error| Error::plan(self.name(), error))?;
-        self.table.delete_rows(plan.retyped::<EncodedKey>()).await
+        self.table.delete_rows(plan).await
+    }
+
+    /// Deletes many rows by their encoded keys, in requests of about 1 MiB, one after the other: [`Table::delete_all`].
+    ///
+    /// ```
+    /// # use keyderive::dynamic::TableLayout;
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// let events = client.dynamic_table(&layout);
+    /// let mut keys = events.scan(layout.key().scan().fix("user", "alice")?).keys_only().stream();
+    /// let mut batch = Vec::new();
+    /// while let Some(key) = keys.next().await {
+    ///     batch.push(key?);
+    /// }
+    /// events.delete_all(batch).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// All keys are checked before the first request.
+    ///
+    /// [`Table::delete_all`]: crate::Table::delete_all
+    ///
+    /// # Errors
+    /// Those of [`Table::delete_all`]. If any bytes are not a key of the layout, it deletes nothing.
+    ///
+    /// # Cancel safety
+    /// As [`Table::delete_all`]: a dropped future has deleted some of the rows.
+    pub async fn delete_all<N: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = N>) -> Result<(), Error> {
+        let keys = keys.into_iter().map(|key| self.checked(key.as_ref()));
+        self.table.delete_all(keys.collect::<Result<Vec<_>, _>>()?).await
+    }
+
+    /// Fails if the keys of the table are of another layout: by its stamp, or, if it has none, by a sample of its keys.
+    ///
+    /// ```
+    /// # use keyderive::dynamic::TableLayout;
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// // The table may be of a program that does not stamp, and the layout of another one.
+    /// let events = client.dynamic_table(&layout);
+    /// events.verify_keys().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls of a table accept one without a stamp. Call this before a tool changes rows that it found by a layout, which nothing else
+    /// holds against the table. The sample has up to 512 keys from all parts of the table, and with a tag those of the tag; keys outside
+    /// of the sample, and rows that are written meanwhile, may still be of another layout.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the stamp is of another layout, or a key of the sample does not decode. When a
+    /// request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn verify_keys(&self) -> Result<(), Error> {
+        self.table.handle.verify_keys().await
     }
 
     /// Rows of no type would be empty ones, which the program that has the type cannot read.
@@ -343,8 +355,8 @@ impl DynTable {
     }
 
     /// The column that text names.
-    fn column(&self, key: &EncodedKey, name: &str) -> Result<Entry<DynRow, Option<Any>>, Error> {
-        self.new_row().entry(name).map_err(|error| Error::row(self.name(), &key.0, error))
+    fn column(&self, key: &DynKey, name: &str) -> Result<Entry<DynRow, Option<Any>>, Error> {
+        self.new_row().entry(name).map_err(|error| Error::row(self.name(), key.as_ref(), error))
     }
 
     fn row(&self) -> &'static RowSchema {
@@ -352,134 +364,9 @@ impl DynTable {
     }
 
     /// The key, if it is one of the layout.
-    fn checked(&self, key: &[u8]) -> Result<EncodedKey, Error> {
-        if let Err(error) = self.key.decode(key) {
-            return Err(Error::key(
-                self.name(),
-                self.key.fault(format!("these bytes are no key of it: {error}")),
-            ));
-        }
-        Ok(EncodedKey(Bytes::copy_from_slice(key)))
-    }
-}
-
-/// A scan of a [`DynTable`]: a plan and how to run it.
-#[must_use = "a scan reads nothing until it is streamed or collected"]
-pub struct DynTableScan {
-    scan: Scan<EncodedKey, DynRow>,
-    key: KeyLayout,
-}
-
-impl DynTableScan {
-    /// Reads at most this many rows, the first ones in the scan's order.
-    pub fn limit(self, rows: u64) -> Self {
-        Self { scan: self.scan.limit(rows), ..self }
-    }
-
-    /// Reverses the order.
-    pub fn reversed(self) -> Self {
-        Self { scan: self.scan.reversed(), ..self }
-    }
-
-    /// What to do with foreign rows, whose keys do not decode by the layout. The default is [`OnForeign::Fail`].
-    pub fn on_foreign(self, policy: OnForeign) -> Self {
-        Self { scan: self.scan.on_foreign(policy), ..self }
-    }
-
-    /// What to do with unreadable rows, whose cells do not decode as the row type. The default is [`OnUnreadable::Fail`].
-    pub fn on_unreadable(self, policy: OnUnreadable) -> Self {
-        Self { scan: self.scan.on_unreadable(policy), ..self }
-    }
-
-    /// The rows that the scan has skipped so far, while it runs and after it.
-    #[must_use]
-    pub fn skipped(&self) -> Skipped {
-        self.scan.skipped()
-    }
-
-    /// Resumes after the row of a page token: of [`page`](Self::page) or [`token_after`](Self::token_after), or of a typed scan of the
-    /// table.
-    pub fn after(self, token: &str) -> Self {
-        Self { scan: self.scan.after(token), ..self }
-    }
-
-    /// Reads rows as they arrive, in no order among buckets, so that no bucket waits for another.
-    pub fn unordered(self) -> Self {
-        Self { scan: self.scan.unordered(), ..self }
-    }
-
-    /// Asks the server what the scan costs, and adds that to `stats`: [`Scan::with_stats`].
-    pub fn with_stats(self, stats: &ReadStats) -> Self {
-        Self { scan: self.scan.with_stats(stats), ..self }
-    }
-
-    /// Runs the scan.
-    ///
-    /// # Cancel safety
-    /// Dropping the stream cancels its requests.
-    #[must_use = "a stream reads nothing until it is polled"]
-    pub fn stream(self) -> DynRows {
-        DynRows(self.cursor_of_all())
-    }
-
-    /// Runs the scan and collects its rows.
-    ///
-    /// # Errors
-    /// The first one of the [stream](Self::stream).
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn collect(self) -> Result<Vec<(DynKey, DynRow)>, Error> {
-        let mut stream = self.stream();
-        let mut rows = Vec::new();
-        while let Some(row) = stream.next().await {
-            rows.push(row?);
-        }
-        Ok(rows)
-    }
-
-    /// Counts the rows, without reading their values.
-    ///
-    /// # Errors
-    /// Those of [`Scan::count`].
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn count(self) -> Result<u64, Error> {
-        self.scan.count().await
-    }
-}
-
-impl fmt::Debug for DynTableScan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.scan.fmt(f)
-    }
-}
-
-/// The rows of a [`DynTableScan`].
-#[must_use = "a stream reads nothing until it is polled"]
-pub struct DynRows(DynCursor);
-
-impl DynRows {
-    /// The next row; `None` at the end.
-    ///
-    /// # Cancel safety
-    /// A dropped future loses no row.
-    pub async fn next(&mut self) -> Option<Result<(DynKey, DynRow), Error>> {
-        poll_fn(|cx| self.0.poll_owned(cx)).await
-    }
-}
-
-impl Stream for DynRows {
-    type Item = Result<(DynKey, DynRow), Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_owned(cx)
-    }
-}
-
-impl fmt::Debug for DynRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+    fn checked(&self, key: &[u8]) -> Result<DynKey, Error> {
+        self.key.decode(key).map_err(|error| {
+            Error::key(self.name(), self.key.fault(format!("these bytes are no key of it: {error}")))
+        })
     }
 }

@@ -15,14 +15,16 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep};
 
 use self::bucket::{BucketScan, ReadMode};
-pub(crate) use self::bucket::{KeyFilter, ScanOptions};
 use self::distinct::Delivered;
 pub(crate) use self::distinct::is_spread;
 use self::merge::Merge;
-use crate::client::{Client, Error, RowCursor, RowTurns, ScanCounters, StreamGuard, is_high_fan_out};
-use crate::key::Bucket;
+use super::skipped::LogSkipped;
+use crate::client::{
+    Client, Error, ReadStats, Route, RowCursor, RowTurns, ScanCounters, StreamGuard, is_high_fan_out,
+};
+use crate::key::{Bucket, KeyType};
 use crate::plan::{MANY_ROW_ITEMS, Plan, Request, RequestBatches, many_row_items};
-use crate::row::{RawRow, Span};
+use crate::row::{RawRow, ReadFilters, RowFilter, Span};
 
 /// How many rows the pages of all buckets hold together, where the scan cannot keep a stream open for each.
 const PAGED_ROWS: u64 = 65_536;
@@ -54,13 +56,58 @@ pub(super) enum Visited {
     Refused,
 }
 
-/// A scan, as it is asked for.
-pub(crate) struct ScanRequest {
-    pub(super) plan: Plan<()>,
+/// How a scan runs.
+#[derive(Clone)]
+pub(crate) struct ScanOptions {
     /// The most rows.
     pub(super) limit: Option<u64>,
+    pub(super) reversed: bool,
+    pub(super) unordered: bool,
+    /// Whether the client drops rows by their keys.
+    pub(super) filters_keys: bool,
+    /// Whether rows that are not of the key type are skipped, and counted in `log`.
+    pub(super) skip_foreign: bool,
+    pub(super) skip_unreadable: bool,
+    pub(super) log: Arc<LogSkipped>,
+    pub(super) keys_only: bool,
+    pub(super) filters: ReadFilters,
+    /// The token of the page before.
+    pub(super) after: Option<String>,
+    /// What to add the cost of the scan to.
+    pub(super) stats: Option<ReadStats>,
+    /// For `distinct(n)`: the number of leading fields.
+    pub(super) distinct: Option<usize>,
+    /// Its name in spans and metrics.
+    pub(super) name: Option<&'static str>,
+}
+
+impl ScanOptions {
+    /// Whether the scan reads or compares values of columns.
+    pub(super) fn reads_values(&self) -> bool {
+        !self.keys_only || self.filters.is_given()
+    }
+
+    /// Whether requests carry the limit: not if the client drops rows by their keys, since nobody knows how many.
+    fn sends_limit(&self) -> bool {
+        !self.filters_keys
+    }
+}
+
+/// A scan as it is asked for, but for its plan.
+#[derive(Clone)]
+pub(crate) struct ScanRequest {
+    pub(super) client: Client,
+    pub(super) table: Route,
+    pub(super) key: KeyType,
+    /// What the server sends of each row.
+    pub(super) filter: RowFilter,
+    /// Decides by its stored key which row begins a value of `distinct`. Other rows are dropped where they are delivered.
+    pub(super) keeps_value: Option<KeepsValue>,
     pub(super) options: ScanOptions,
 }
+
+/// Decides by the stored key of a row.
+pub(crate) type KeepsValue = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// Checks the table before the first request.
 pub(crate) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
@@ -68,7 +115,7 @@ pub(crate) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Se
 /// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered),
 /// or takes it in [`visit_buffered`](Self::visit_buffered).
 pub(crate) struct ScanExecution {
-    options: Arc<ScanOptions>,
+    scan: Arc<ScanRequest>,
     batches: RequestBatches<'static>,
     /// How many keys and ranges have been requested, until too many have been warned of.
     row_items: Option<u64>,
@@ -124,18 +171,22 @@ impl LastKey {
 
 impl ScanExecution {
     /// Begins a scan, after `check` if there is one.
-    pub(super) fn new(scan: ScanRequest, check: impl FnOnce(&Client) -> Option<TableCheck>) -> Self {
-        let ScanRequest { plan, limit, mut options } = scan;
+    pub(super) fn new(
+        plan: Plan<()>,
+        mut scan: ScanRequest,
+        check: impl FnOnce(&Client) -> Option<TableCheck>,
+    ) -> Self {
         // A scan that has begun runs on when the client is closed.
-        let (client, guard) = options.client.streaming();
-        options.client = client;
-        let counters = options.client.scan_counters(&options.table, options.name, options.distinct.is_none());
-        let schema = options.key.schema();
-        let delivered_values = options.distinct.map(|count| Delivered::new(schema, count, plan.is_ordered()));
-        let check = if limit == Some(0) { None } else { check(&options.client) };
+        let (client, guard) = scan.client.streaming();
+        scan.client = client;
+        let ScanOptions { limit, reversed, distinct, name, .. } = scan.options;
+        let counters = scan.client.scan_counters(&scan.table, name, distinct.is_none());
+        let delivered_values =
+            distinct.map(|count| Delivered::new(scan.key.schema(), count, plan.is_ordered()));
+        let check = if limit == Some(0) { None } else { check(&scan.client) };
         Self {
-            batches: plan.into_batches(options.reversed),
-            options: Arc::new(options),
+            batches: plan.into_batches(reversed),
+            scan: Arc::new(scan),
             row_items: Some(0),
             check,
             remaining: limit.unwrap_or(u64::MAX),
@@ -200,14 +251,14 @@ impl ScanExecution {
         let limit = Some(self.remaining).filter(|rows| *rows < u64::MAX);
         let counters = &self.returned.counters;
         let bucket_scan = |request: Request| {
-            BucketScan::new(Arc::clone(&self.options), request, limit, mode.clone(), counters)
+            BucketScan::new(Arc::clone(&self.scan), request, limit, mode.clone(), counters)
         };
         let bucket_scans = requests.into_iter().map(bucket_scan).collect();
-        let ScanOptions { key, reversed, unordered, distinct, .. } = *self.options;
+        let ScanOptions { reversed, unordered, distinct, .. } = self.scan.options;
         // The rows of one value are found side by side in the merged order alone.
         self.merge = Some(match unordered && distinct.is_none() {
             true => Merge::unordered(bucket_scans),
-            false => Merge::ordered(bucket_scans, key.schema(), reversed),
+            false => Merge::ordered(bucket_scans, self.scan.key.schema(), reversed),
         });
         Poll::Ready(Ok(false))
     }
@@ -215,11 +266,11 @@ impl ScanExecution {
     /// Whether the current row has a value that was delivered.
     #[inline]
     fn is_repeated(&mut self) -> Result<bool, Error> {
-        let Self { delivered_values: Some(values), merge: Some(merge), options, .. } = self else {
+        let Self { delivered_values: Some(values), merge: Some(merge), scan, .. } = self else {
             return Ok(false);
         };
         match merge.current() {
-            Some(row) => values.is_repeated(&options.table, options.key, row.key()),
+            Some(row) => values.is_repeated(&scan.table, scan.key, row.key()),
             None => Ok(false),
         }
     }
@@ -232,7 +283,7 @@ impl ScanExecution {
         let count = whole.unwrap_or(*requested);
         if count > MANY_ROW_ITEMS {
             self.row_items = None;
-            let (table, key_type) = (&*self.options.table, self.options.key.schema().key_type());
+            let (table, key_type) = (&*self.scan.table, self.scan.key.schema().key_type());
             tracing::warn!(
                 table,
                 key_type,
@@ -246,7 +297,7 @@ impl ScanExecution {
     /// Streams, where the connections can keep one open for each bucket; otherwise pages, which keep none open.
     fn read_mode(&mut self, buckets: usize) -> ReadMode {
         self.streams = None;
-        match self.options.client.reserve_streams(buckets) {
+        match self.scan.client.reserve_streams(buckets) {
             Ok(streams) => {
                 self.streams = streams;
                 ReadMode::Stream { high_fan_out: is_high_fan_out(buckets) }
@@ -265,7 +316,7 @@ impl ScanExecution {
     /// they carry no limit, and may have many rows left; and not for long, since the caller has every row.
     #[cold]
     fn poll_costs(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let sends_limit = self.options.key_filter.is_none();
+        let sends_limit = self.scan.options.sends_limit();
         let Some(merge) = self.merge.as_mut().filter(|_| sends_limit) else { return Poll::Ready(()) };
         if merge.poll_ends(cx).is_ready() {
             return Poll::Ready(());
@@ -295,7 +346,7 @@ impl ScanCursor for ScanExecution {
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.remaining > 0 && !self.ended {
             if !self.guard.record_poll() {
-                let error = Error::closed_scan(self.options.table.table());
+                let error = Error::closed_scan(self.scan.table.table());
                 return Poll::Ready(Err(self.fail(error)));
             }
             if self.turns.poll_row(cx).is_pending() {
@@ -327,7 +378,7 @@ impl ScanCursor for ScanExecution {
                 }
             }
         }
-        if self.options.stats.is_some() {
+        if self.scan.options.stats.is_some() {
             ready!(self.poll_costs(cx));
         }
         self.end();

@@ -210,7 +210,12 @@ impl<K: TableKey, R: 'static> Export<K, R> {
             Err(error) => return Err(error.clone()),
         };
         let windows = parts.iter().map(|part| part.window().cloned()).collect();
-        Ok(ExplainExport { key_type: K::SCHEMA.key_type(), scan, windows, parallel: self.parallel })
+        Ok(ExplainExport {
+            key_type: self.table.handle.key.schema().key_type(),
+            scan,
+            windows,
+            parallel: self.parallel,
+        })
     }
 
     /// Runs the export. Nothing is sent before the stream is first polled; dropping it cancels its requests.

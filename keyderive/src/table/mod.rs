@@ -44,7 +44,7 @@ pub use apply::{TableChange, TableChanges, UndeclaredRule};
 pub use create::CreateTable;
 pub use declare::{DeclaredTable, DeclaredTables, DeclaredTablesError};
 pub use declared::WrittenRowType;
-pub use dynamic::{DynCursor, DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan};
+pub use dynamic::{DynCursor, DynTable};
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use scan::{Analysis, KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
@@ -57,7 +57,7 @@ pub use write::{Modify, Update};
 pub use writer::Writer;
 
 use crate::client::{Client, Error, Settings};
-use crate::key::{KeyType, TableKey};
+use crate::key::{KeyType, RowKey, TableKey};
 pub use crate::row::DEFAULT_FAMILY;
 use crate::row::{Cell, Entry, MapRow, Qualifier, Row, Visible};
 
@@ -147,7 +147,7 @@ impl Client {
     ///
     /// Sends nothing: the first use finds out whether the table exists.
     #[must_use]
-    pub fn table<K: TableKey, R: Row>(&self, name: &str) -> Table<K, R> {
+    pub fn table<K: RowKey + TableKey, R: Row>(&self, name: &str) -> Table<K, R> {
         let visible = Visible::everything(R::SCHEMA, DEFAULT_FAMILY);
         let handle = Handle::new(self, name, KeyType::of::<K>(), visible);
         Table::of_handle(handle)
@@ -301,11 +301,11 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     }
 
     fn encode_into(&self, key: &K, out: &mut Vec<u8>) -> Result<(), Error> {
-        key.encode_into(out).map_err(|error| Error::key(&self.handle.name, error))
+        key.encode_stored(out).map_err(|error| Error::key(&self.handle.name, error))
     }
 
     fn encode(&self, key: &K) -> Result<Bytes, Error> {
-        match key.encode() {
+        match self.handle.key.encode(key) {
             Ok(key) => Ok(key.into()),
             Err(error) => Err(Error::key(&self.handle.name, error)),
         }

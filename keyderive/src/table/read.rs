@@ -350,7 +350,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: OneTable,
     {
-        self.partitions_of(Plan::full(K::SCHEMA)).await
+        self.partitions_of(Plan::full(self.handle.key.schema())).await
     }
 
     /// [`partitions`](Self::partitions) of the rows that a plan selects.

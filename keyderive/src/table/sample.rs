@@ -74,7 +74,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         let mut failed: BTreeMap<String, (u64, RowError, Vec<u8>)> = BTreeMap::new();
         let mut read = 0;
         let foreign_or_read = |row: &RawRow| {
-            if K::stored(row.key()).is_err() {
+            if K::stored(self.handle.key.schema(), row.key()).is_err() {
                 return Ok(());
             }
             read += 1;

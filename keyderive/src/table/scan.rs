@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 
-use super::execution::{KeyFilter, ScanCursor as _, ScanOptions, ScanRequest, Visited, is_spread};
+use super::execution::{KeepsValue, ScanCursor as _, ScanOptions, ScanRequest, Visited, is_spread};
 use super::skipped::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
 use super::{Direct, Handle, Next, ReadStore, Reads, Table};
-use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
-use crate::key::{Field, RowKey, TableKey};
+use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats, Route};
+use crate::dynamic::DynReader;
+use crate::key::{DecodeError, Field, RowKey, Schema, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Pages, Plan, PlanError, VersionsRead};
 use crate::row::{
     Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, ReadFilters, Row, RowCells, RowError,
@@ -34,27 +35,12 @@ pub struct Scan<K: TableKey, R, S: Reads = Direct> {
     plan: Result<Plan<K>, PlanError>,
     /// What it selects besides, for a pair of tables.
     other: <S::Scanned as ReadStore>::OtherPlan,
-    limit: Option<u64>,
-    reversed: bool,
-    unordered: bool,
-    key_filter: Option<TypedFilter<K>>,
-    skip_foreign: bool,
-    skip_unreadable: bool,
-    log: Arc<LogSkipped>,
-    keys_only: bool,
-    filters: ReadFilters,
-    /// The token of the page before.
-    after: Option<String>,
-    /// What to add the cost of the scan to.
-    stats: Option<ReadStats>,
-    /// Of how many fields each value is read once.
-    distinct: Option<usize>,
-    /// Its name in spans and metrics.
-    name: Option<&'static str>,
+    key_filter: Option<KeyFilter<K>>,
+    pub(super) options: ScanOptions,
 }
 
 /// Decides by its key whether a row is kept.
-type TypedFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
+type KeyFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
 
 impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     pub(super) fn new(
@@ -62,24 +48,22 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
         plan: Result<Plan<K>, PlanError>,
         other: <S::Scanned as ReadStore>::OtherPlan,
     ) -> Self {
-        Self {
-            skip_unreadable: table.handle.skipped.is_some(),
-            log: Arc::new(LogSkipped::new(table.handle.name.table())),
-            table,
-            plan,
-            other,
+        let options = ScanOptions {
             limit: None,
             reversed: false,
             unordered: false,
-            key_filter: None,
+            filters_keys: false,
             skip_foreign: false,
+            skip_unreadable: table.handle.skipped.is_some(),
+            log: Arc::new(LogSkipped::new(table.handle.name.table())),
             keys_only: false,
             filters: ReadFilters::default(),
             after: None,
             stats: None,
             distinct: None,
             name: None,
-        }
+        };
+        Self { table, plan, other, key_filter: None, options }
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -95,18 +79,21 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// Reads at most this many rows, the first ones in the scan's order. Each request carries the limit, unless there is
     /// a [`filter_key`](Self::filter_key), which drops rows only after the server has sent them. A limit of 0 sends no
     /// request.
-    pub fn limit(self, rows: u64) -> Self {
-        Self { limit: Some(rows), ..self }
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.options.limit = Some(rows);
+        self
     }
 
     /// Reverses the order: from the last row to the first, or back if the scan is reversed already.
-    pub fn reversed(self) -> Self {
-        Self { reversed: !self.reversed, ..self }
+    pub fn reversed(mut self) -> Self {
+        self.options.reversed = !self.options.reversed;
+        self
     }
 
     /// Reads rows as they arrive, in no order among buckets, so that no bucket waits for another.
-    pub fn unordered(self) -> Self {
-        Self { unordered: true, ..self }
+    pub fn unordered(mut self) -> Self {
+        self.options.unordered = true;
+        self
     }
 
     /// Names the scan in traces, metrics and warnings: the field `scan` of its requests' spans and the label `scan` of their
@@ -125,23 +112,26 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     ///
     /// Name the question, not the answer. Each value of a label is a time series of its own in a metrics store, so the name is
     /// `'static`: a program has as many as its code has literals, and none is made of a user's id. The last name counts.
-    pub fn named(self, name: &'static str) -> Self {
-        Self { name: Some(name), ..self }
+    pub fn named(mut self, name: &'static str) -> Self {
+        self.options.name = Some(name);
+        self
     }
 
     /// Keeps only rows whose key satisfies `keep`, for conditions that a plan cannot express. The server still sends
     /// the other rows, and the client drops them.
-    pub fn filter_key(self, keep: impl Fn(&K::Stored) -> bool + Send + Sync + 'static) -> Self {
-        let keep: TypedFilter<K> = match self.key_filter {
+    pub fn filter_key(mut self, keep: impl Fn(&K::Stored) -> bool + Send + Sync + 'static) -> Self {
+        self.key_filter = Some(match self.key_filter {
             None => Arc::new(keep),
             Some(before) => Arc::new(move |key| before(key) && keep(key)),
-        };
-        Self { key_filter: Some(keep), ..self }
+        });
+        self.options.filters_keys = true;
+        self
     }
 
     /// What to do with rows whose keys are not of this key type. The default is [`OnForeign::Fail`](super::OnForeign::Fail).
-    pub fn on_foreign(self, policy: OnForeign) -> Self {
-        Self { skip_foreign: policy == OnForeign::Skip, ..self }
+    pub fn on_foreign(mut self, policy: OnForeign) -> Self {
+        self.options.skip_foreign = policy == OnForeign::Skip;
+        self
     }
 
     /// What to do with rows that cannot be read as the row type, because a column is missing or holds something else. The
@@ -149,29 +139,31 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     ///
     /// [`keys_only`](Self::keys_only), [`count`](Self::count) and [`raw`](Self::raw) decode no columns, so no row is
     /// unreadable to them.
-    pub fn on_unreadable(self, policy: OnUnreadable) -> Self {
-        Self { skip_unreadable: policy == OnUnreadable::Skip, ..self }
+    pub fn on_unreadable(mut self, policy: OnUnreadable) -> Self {
+        self.options.skip_unreadable = policy == OnUnreadable::Skip;
+        self
     }
 
     /// Which rows the scan has skipped, while it runs and after it.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
-        self.log.skipped.clone()
+        self.options.log.skipped.clone()
     }
 
     /// The scan as a part of a larger one, with which it shares the count of skipped rows.
     ///
     /// # Errors
     /// With `distinct`: other parts may have rows of the same values.
-    pub(super) fn part_of(self, log: &Arc<LogSkipped>) -> Result<Self, Error> {
-        if let Some(count) = self.distinct {
+    pub(super) fn part_of(mut self, log: &Arc<LogSkipped>) -> Result<Self, Error> {
+        if let Some(count) = self.options.distinct {
             let fault = format!(
                 "an export reads `distinct({count})` in each partition, and several can have rows of one value; call it on \
                  `table.scan(plan)`"
             );
             return Err(Error::definition(&self.table.handle.name, fault));
         }
-        Ok(Self { log: Arc::clone(log), ..self })
+        self.options.log = Arc::clone(log);
+        Ok(self)
     }
 
     /// Adds a filter that the server applies to each row, after earlier ones. The server does not send a row without a
@@ -184,7 +176,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// A filter sees the row as it is without a [`select`](Self::select), which picks of what all filters leave. With a selection, a filter
     /// that [labels](RowFilter::label) cells or has a [sink](RowFilter::sink) is an error of the scan.
     pub fn filter(mut self, filter: RowFilter) -> Self {
-        self.filters.cells.push(filter);
+        self.options.filters.cells.push(filter);
         self
     }
 
@@ -213,9 +205,9 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
                     false => (RowFilter::pass_all(), RowFilter::block_all()),
                     true => (RowFilter::block_all(), RowFilter::pass_all()),
                 };
-                self.filters.rows.push(RowFilter::condition(holds, then, otherwise));
+                self.options.filters.rows.push(RowFilter::condition(holds, then, otherwise));
             }
-            Err(error) => self.filters.rows.push(RowFilter::of_no_column(&error)),
+            Err(error) => self.options.filters.rows.push(RowFilter::of_no_column(&error)),
         }
         self
     }
@@ -224,13 +216,14 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// [`Versions`](crate::row::Versions) or the scan is [`raw`](Self::raw). Other fields are read from the newest. Of 0 versions, there
     /// are no rows.
     pub fn latest(mut self, versions: u32) -> Self {
-        self.filters.versions = Some(versions);
+        self.options.filters.versions = Some(versions);
         self
     }
 
     /// Reads only the keys of the rows: the server sends no values.
-    pub fn keys_only(self) -> Scan<K, KeyOnly, S> {
-        Scan { keys_only: true, ..self.with_rows() }
+    pub fn keys_only(mut self) -> Scan<K, KeyOnly, S> {
+        self.options.keys_only = true;
+        self.with_rows()
     }
 
     /// Reads the rows as they are stored: every version of every column of every family, hidden by a `ttl` or not, unless
@@ -248,69 +241,58 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn raw(self) -> Scan<K, RawRow, S> {
-        let handle = self.table.handle.clone();
-        let table = self.table.with_handle(Handle { visible: handle.visible.stored(), ..handle });
-        Scan { keys_only: false, ..self.with_table(table) }
+    pub fn raw(mut self) -> Scan<K, RawRow, S> {
+        self.options.keys_only = false;
+        let visible = self.table.handle.visible.clone().stored();
+        self.with_visible(visible)
     }
 
     /// The same scan with another row type.
-    fn with_rows<T>(self) -> Scan<K, T, S> {
-        let table = self.table.with_handle(self.table.handle.clone());
-        self.with_table(table)
+    pub(super) fn with_rows<T>(self) -> Scan<K, T, S> {
+        let Self { table: Table { handle, store, .. }, plan, other, key_filter, options } = self;
+        Scan { table: Table { handle, store, types: PhantomData }, plan, other, key_filter, options }
     }
 
-    /// The same scan of another handle.
-    pub(super) fn with_table<T>(self, table: Table<K, T, S>) -> Scan<K, T, S> {
-        Scan {
-            table,
-            plan: self.plan,
-            other: self.other,
-            limit: self.limit,
-            reversed: self.reversed,
-            unordered: self.unordered,
-            key_filter: self.key_filter,
-            skip_foreign: self.skip_foreign,
-            skip_unreadable: self.skip_unreadable,
-            log: self.log,
-            keys_only: self.keys_only,
-            filters: self.filters,
-            after: self.after,
-            stats: self.stats,
-            distinct: self.distinct,
-            name: self.name,
-        }
+    /// The same scan of rows of which other cells count.
+    pub(super) fn with_visible<T>(mut self, visible: Visible) -> Scan<K, T, S> {
+        self.table.handle.visible = visible;
+        self.with_rows()
     }
 
     /// The plan, or the part of it after the previous page.
     fn planned(&self) -> Result<Plan<K>, Error> {
-        let planned = self.plan.clone().and_then(|plan| match &self.after {
-            Some(token) => plan.after_page(self.pages(), token, self.reversed),
+        let planned = self.plan.clone().and_then(|plan| match &self.options.after {
+            Some(token) => plan.after_page(self.pages(), token, self.options.reversed),
             None => Ok(plan),
         });
         let plan = planned.map_err(|error| Error::plan(&self.table.handle.name, error))?;
-        match self.distinct {
-            Some(count) if !(1..=K::SCHEMA.fields().len()).contains(&count) => Err(Error::definition(
+        let schema = self.schema();
+        match self.options.distinct {
+            Some(count) if !(1..=schema.fields().len()).contains(&count) => Err(Error::definition(
                 &self.table.handle.name,
                 format!(
                     "`distinct({count})` is of no fields of `{}`; give it a number from 1 to {}, that of its fields",
-                    K::SCHEMA.key_type(),
-                    K::SCHEMA.fields().len(),
+                    schema.key_type(),
+                    schema.fields().len(),
                 ),
             )),
             _ => Ok(plan),
         }
     }
 
+    fn schema(&self) -> &'static Schema {
+        self.table.handle.key.schema()
+    }
+
     /// What page tokens name beside the plan. While a table is re-keyed, this is its new table.
     fn pages(&self) -> Pages {
-        Pages::new(self.table.handle.name.table(), self.distinct)
+        Pages::new(self.table.handle.name.table(), self.options.distinct)
     }
 
     /// What the server sends of each row.
     pub(super) fn read_filter(&self) -> RowFilter {
-        let newest = self.table.handle.visible.newest(self.filters.versions);
-        let keys_only = self.keys_only.then(RowFilter::existence);
+        let newest = self.table.handle.visible.newest(self.options.filters.versions);
+        let keys_only = self.options.keys_only.then(RowFilter::existence);
         RowFilter::chain(
             self.server_filters().into_iter().chain(newest).chain(keys_only.into_iter().flatten()),
         )
@@ -318,7 +300,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
 
     /// What it has of each row, in as many versions as there are.
     fn server_filters(&self) -> Vec<RowFilter> {
-        self.table.handle.visible.filters(self.client().now_micros(), &self.filters)
+        self.table.handle.visible.filters(self.client().now_micros(), &self.options.filters)
     }
 
     /// Runs the scan. The first poll of the stream sends the first request.
@@ -338,31 +320,31 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
 
     pub(super) fn rows(self) -> Rows<K, R, S> {
         let filter = self.read_filter();
-        let reads_values = !self.keys_only || self.filters.is_given();
         let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
-        let Self { table, other, limit, reversed, unordered, key_filter, .. } = self;
-        let Self { skip_foreign, skip_unreadable, log, stats, distinct, name, keys_only, .. } = self;
-        let Table { mut handle, store, .. } = table;
+        let Self { table: Table { mut handle, store, .. }, other, key_filter, options, .. } = self;
+        let ScanOptions { skip_foreign, skip_unreadable, keys_only, distinct, .. } = options;
+        let log = Arc::clone(&options.log);
+        let check = (key_filter.is_some() || skip_foreign).then(|| KeyCheck {
+            schema: handle.key.schema(),
+            table: handle.name.clone(),
+            filter: key_filter,
+            skipped: skip_foreign.then(|| log.skipped.clone()),
+        });
+        // Where each value is delivered once, the check decides which row begins one.
+        let (check, keeps_value) = if distinct.is_some() { (None, check) } else { (check, None) };
         let execution = planned.and_then(|plan| {
-            let options = ScanOptions {
+            let scan = ScanRequest {
                 client: handle.client.clone(),
                 table: handle.name.clone(),
                 key: handle.key,
-                filter: Some(filter),
-                reversed,
-                unordered,
-                key_filter: key_filter.map(|keep| -> KeyFilter {
-                    let schema = handle.key.schema();
-                    Arc::new(move |key| K::stored_by(schema, key).map(|key| keep(&key)))
+                filter,
+                keeps_value: keeps_value.map(|check| -> KeepsValue {
+                    // A foreign row begins a value too: it ends the scan in its turn.
+                    Arc::new(move |key| !matches!(check.kept(key), Ok(None)))
                 }),
-                skip_foreign,
-                reads_values,
-                skipped: log.skipped.clone(),
-                stats,
-                distinct,
-                name,
+                options,
             };
-            store.scanned().scan(&handle, ScanRequest { plan: plan.untyped(), limit, options }, other)
+            store.scanned().scan(&handle, plan.untyped(), other, scan)
         });
         if keys_only {
             handle.visible = handle.visible.of_keys();
@@ -370,9 +352,12 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
         Rows {
             handle,
             execution: execution.map(Box::new).map_err(Some),
+            check,
+            key: None,
             skip_unreadable,
             log,
             compared: ComparedSchema::default(),
+            by_data: None,
             types: PhantomData,
         }
     }
@@ -464,8 +449,9 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # Concurrent writers
     /// A value of which some row is there during the whole call is delivered; one whose rows are written or deleted meanwhile may be.
     /// None is delivered twice.
-    pub fn distinct(self, fields: usize) -> Scan<K, KeyOnly> {
-        Scan { distinct: Some(fields), ..self.keys_only() }
+    pub fn distinct(mut self, fields: usize) -> Scan<K, KeyOnly> {
+        self.options.distinct = Some(fields);
+        self.keys_only()
     }
 
     /// Runs the scan and counts its rows: those that pass its filters, after its [`after`](Self::after) token, up to
@@ -497,8 +483,9 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another table, plan,
     /// direction or [`distinct`](Self::distinct) is an error when this one runs; conditions and filters are not compared.
-    pub fn after(self, token: &str) -> Self {
-        Self { after: Some(token.to_owned()), ..self }
+    pub fn after(mut self, token: &str) -> Self {
+        self.options.after = Some(token.to_owned());
+        self
     }
 
     /// Asks the server what the scan costs, and adds that to `stats`.
@@ -525,24 +512,9 @@ impl<K: TableKey, R> Scan<K, R> {
     /// | reaches its [`limit`](Self::limit) | each has the limit too, so that its response ends soon. The scan waits for that for at most a second after its last row, and cancels the others |
     /// | reaches its limit with [`filter_key`](Self::filter_key) | have no limit: they are cancelled, and report nothing |
     /// | is dropped | are cancelled, and report nothing |
-    pub fn with_stats(self, stats: &ReadStats) -> Self {
-        Self { stats: Some(stats.clone()), ..self }
-    }
-
-    /// Fails if `B` has another layout than the table's key type.
-    pub(super) fn check_layout<B: RowKey>(&self) -> Result<(), Error> {
-        let (own, other) = (K::SCHEMA, B::SCHEMA);
-        if std::ptr::eq(own, other) || own.fingerprint() == other.fingerprint() {
-            return Ok(());
-        }
-        Err(Error::definition(
-            &self.table.handle.name,
-            format!(
-                "its keys are `{}`, and `{}` has another layout; declare the same fields with the same attributes",
-                own.key_type(),
-                other.key_type(),
-            ),
-        ))
+    pub fn with_stats(mut self, stats: &ReadStats) -> Self {
+        self.options.stats = Some(stats.clone());
+        self
     }
 
     /// Describes what the scan will do, without running it.
@@ -553,13 +525,13 @@ impl<K: TableKey, R> Scan<K, R> {
     pub fn explain(&self) -> Result<Explain, Error> {
         let plan = self.planned()?;
         self.table.handle.check_filter(&self.read_filter())?;
-        let visible = &self.table.handle.visible;
+        let (visible, options) = (&self.table.handle.visible, &self.options);
         Ok(plan.explain_with(ExplainOptions {
-            reversed: self.reversed,
-            unordered: self.unordered,
-            limit: self.limit.map(|rows| Limit { rows, is_sent: self.key_filter.is_none() }),
-            keys_only: self.keys_only,
-            versions: match self.filters.versions {
+            reversed: options.reversed,
+            unordered: options.unordered,
+            limit: options.limit.map(|rows| Limit { rows, is_sent: !options.filters_keys }),
+            keys_only: options.keys_only,
+            versions: match options.filters.versions {
                 Some(DEFAULT_VERSIONS) => None,
                 Some(versions) => Some(VersionsRead::Newest(versions)),
                 None => (visible.has_every_version() && !visible.is_selected()).then_some(VersionsRead::All),
@@ -571,20 +543,20 @@ impl<K: TableKey, R> Scan<K, R> {
     fn filters(&self) -> Vec<String> {
         let mut filters: Vec<_> =
             self.server_filters().iter().map(|filter| format!("at the server: {filter}")).collect();
-        if let Some(count) = self.distinct {
-            let names: Vec<_> = K::SCHEMA.fields().iter().take(count).map(Field::name).collect();
+        if let Some(count) = self.options.distinct {
+            let names: Vec<_> = self.schema().fields().iter().take(count).map(Field::name).collect();
             filters.push(format!(
                 "`distinct`: the first row of each value of {}; the rest is read or sought past",
                 names.join(", ")
             ));
         }
-        if self.key_filter.is_some() {
+        if self.options.filters_keys {
             filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
         }
-        if self.skip_foreign {
+        if self.options.skip_foreign {
             filters.push("foreign rows are read, and left out".to_owned());
         }
-        if self.skip_unreadable {
+        if self.options.skip_unreadable {
             filters.push("rows that cannot be read as the row type are left out".to_owned());
         }
         filters
@@ -624,7 +596,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// A dropped future cancels the read.
     pub async fn explain_analyze(self) -> Result<Analysis, Error> {
         let explain = self.explain()?;
-        let stats = self.stats.clone().unwrap_or_default();
+        let stats = self.options.stats.clone().unwrap_or_default();
         let (begun, mut rows) = (Instant::now(), 0);
         let mut scan = self.with_stats(&stats).rows();
         while poll_fn(|cx| scan.poll_next_row(cx)).await? {
@@ -663,14 +635,15 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// # Cancel safety
     /// A dropped future cancels the read. The same call reads the same page.
-    pub async fn page(self, rows: u64) -> Result<Page<R::Item>, Error>
+    pub async fn page(mut self, rows: u64) -> Result<Page<R::Item>, Error>
     where
         R: ReadRow<K>,
     {
-        let (plan, pages, reversed, rows) = (self.plan.clone(), self.pages(), self.reversed, rows.max(1));
-        if let (Some(count), Ok(plan)) = (self.distinct, &plan)
+        let (plan, pages, reversed, rows) =
+            (self.plan.clone(), self.pages(), self.options.reversed, rows.max(1));
+        if let (Some(count), Ok(plan)) = (self.options.distinct, &plan)
             && !plan.is_ordered()
-            && is_spread(K::SCHEMA, count)
+            && is_spread(self.schema(), count)
         {
             return Err(Error::definition(
                 &self.table.handle.name,
@@ -678,7 +651,8 @@ impl<K: TableKey, R> Scan<K, R> {
                  fix the fields left of the salt, or read the scan whole",
             ));
         }
-        let mut stream = Self { limit: Some(rows.saturating_add(1)), unordered: false, ..self }.stream();
+        (self.options.limit, self.options.unordered) = (Some(rows.saturating_add(1)), false);
+        let mut stream = self.stream();
         let mut page = Page { rows: Vec::new(), next: None };
         while let Some(row) = stream.next().await.transpose()? {
             page.rows.push(row);
@@ -695,13 +669,54 @@ impl<K: TableKey, R> Scan<K, R> {
         Ok(page)
     }
 
-    /// The token of a page that ends with the row with this stored key.
-    pub(super) fn token_after(&self, key: &[u8]) -> Result<String, Error> {
+    /// The token of a [page](Self::page) that ends with the row with this stored key: for a tool that reads rows one by one, and goes
+    /// on later.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let scan = || users.scan(UserKey::scan());
+    /// let (mut rows, mut token) = (scan().limit(1000).raw().stream(), None);
+    /// while let Some(row) = rows.next().await {
+    ///     let (_, row) = row?;
+    ///     token = Some(scan().token_after(row.key())?);
+    /// }
+    /// if let Some(token) = token {
+    ///     let rest = scan().after(&token).collect().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When no key can hold a value of the scan.
+    pub fn token_after(&self, key: &[u8]) -> Result<String, Error> {
         let plan = self.plan.as_ref();
         let plan = plan.map_err(|error| Error::plan(&self.table.handle.name, error.clone()))?;
-        Ok(plan.token_of(self.pages(), key, self.reversed))
+        Ok(plan.token_of(self.pages(), key, self.options.reversed))
     }
+}
 
+/// Visits, whose keys are of a type.
+impl<K: RowKey + TableKey, R> Scan<K, R> {
+    /// Fails if `B` has another layout than the table's key type.
+    fn check_layout<B: RowKey>(&self) -> Result<(), Error> {
+        let (own, other) = (self.schema(), B::SCHEMA);
+        if std::ptr::eq(own, other) || own.fingerprint() == other.fingerprint() {
+            return Ok(());
+        }
+        Err(Error::definition(
+            &self.table.handle.name,
+            format!(
+                "its keys are `{}`, and `{}` has another layout; declare the same fields with the same attributes",
+                own.key_type(),
+                other.key_type(),
+            ),
+        ))
+    }
     /// Runs the scan and calls `visit` with each key and row, borrowed; returns how many there were.
     ///
     /// For folds over millions of rows: keys and rows are decoded where they lie in the server's messages, and types that
@@ -803,7 +818,7 @@ impl<K: TableKey, R> Scan<K, R> {
 
 impl<K: TableKey, R, S: Reads> fmt::Debug for Scan<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { table, plan, limit, reversed, unordered, .. } = self;
+        let Self { table, plan, options: ScanOptions { limit, reversed, unordered, .. }, .. } = self;
         f.debug_struct("Scan")
             .field("table", table)
             .field("plan", plan)
@@ -851,12 +866,17 @@ pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// An item of the stream.
     type Item;
 
-    /// Reads a stored row.
+    /// Reads a stored row; one whose row type is data by the scan's reader, which the first row makes.
     ///
     /// # Errors
     /// If the stored columns are not such a row.
     #[doc(hidden)]
-    fn read(table: &Handle, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error>;
+    fn read(
+        table: &Handle,
+        by_data: &mut Option<Box<DynReader>>,
+        key: K::Stored,
+        row: &RawRow,
+    ) -> Result<Self::Item, Error>;
 }
 
 mod sealed {
@@ -873,7 +893,12 @@ impl<K: TableKey, R: OwnedRow> ReadRow<K> for R {
     type Item = (K::Stored, R);
 
     #[inline]
-    fn read(table: &Handle, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
+    fn read(
+        table: &Handle,
+        _: &mut Option<Box<DynReader>>,
+        key: K::Stored,
+        row: &RawRow,
+    ) -> Result<Self::Item, Error> {
         Ok((key, table.decode(row)?))
     }
 }
@@ -885,7 +910,12 @@ pub enum KeyOnly {}
 impl<K: TableKey> ReadRow<K> for KeyOnly {
     type Item = K::Stored;
 
-    fn read(_: &Handle, key: K::Stored, _: &RawRow) -> Result<K::Stored, Error> {
+    fn read(
+        _: &Handle,
+        _: &mut Option<Box<DynReader>>,
+        key: K::Stored,
+        _: &RawRow,
+    ) -> Result<K::Stored, Error> {
         Ok(key)
     }
 }
@@ -893,8 +923,13 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
 impl<K: TableKey> ReadRow<K> for RawRow {
     type Item = (K::Stored, RawRow);
 
-    fn read(_: &Handle, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
-        Ok((key, row.clone()))
+    fn read(
+        table: &Handle,
+        _: &mut Option<Box<DynReader>>,
+        key: K::Stored,
+        row: &RawRow,
+    ) -> Result<Self::Item, Error> {
+        Ok((key, table.unmarked(row).unwrap_or_else(|| row.clone())))
     }
 }
 
@@ -922,14 +957,46 @@ impl<K: TableKey> ReadRow<K> for RawRow {
 /// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
 pub struct Rows<K: TableKey, R, S: Reads = Direct> {
-    handle: Handle,
+    pub(super) handle: Handle,
     /// The running scan, or the error of its plan until it is returned.
     execution: Result<Box<<S::Scanned as ReadStore>::Cursor>, Option<Error>>,
+    /// Which rows are dropped by their keys.
+    check: Option<KeyCheck<K>>,
+    /// The key of the current row, if the check has decoded it.
+    key: Option<K::Stored>,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
     /// The row type that `visit` has read last.
     compared: ComparedSchema,
-    types: PhantomData<fn() -> (K, R)>,
+    /// Reads rows whose row type is data.
+    pub(super) by_data: Option<Box<DynReader>>,
+    types: PhantomData<fn() -> R>,
+}
+
+/// Drops rows by their keys.
+struct KeyCheck<K: TableKey> {
+    schema: &'static Schema,
+    table: Route,
+    filter: Option<KeyFilter<K>>,
+    /// Counts foreign rows, if they are dropped.
+    skipped: Option<Skipped>,
+}
+
+impl<K: TableKey> KeyCheck<K> {
+    /// The key of a row; `None` if the row is dropped.
+    ///
+    /// # Errors
+    /// For a foreign row that is not dropped.
+    fn kept(&self, key: &[u8]) -> Result<Option<K::Stored>, DecodeError> {
+        match (K::stored(self.schema, key), &self.skipped) {
+            (Ok(key), _) => Ok(Some(key).filter(|key| self.filter.as_ref().is_none_or(|keep| keep(key)))),
+            (Err(error), Some(skipped)) => {
+                skipped.add_foreign(key, || Error::foreign(&self.table, error));
+                Ok(None)
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
 }
 
 /// Nothing in it is pinned: the scan is in a box, and keys are only moved.
@@ -946,9 +1013,29 @@ impl<K: TableKey, R, S: Reads> Rows<K, R, S> {
     #[inline]
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         match &mut self.execution {
-            Ok(execution) => execution.poll_next_row(cx),
+            Ok(execution) if self.check.is_none() => execution.poll_next_row(cx),
+            Ok(_) => self.poll_kept(cx),
             Err(error) => Poll::Ready(error.take().map_or(Ok(false), Err)),
         }
+    }
+
+    /// Advances to the next row that the check does not drop. A foreign row that it does not drop ends the scan where it is delivered.
+    #[inline(never)]
+    fn poll_kept(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        let Self { execution: Ok(execution), check: Some(check), key, .. } = self else {
+            return Poll::Ready(Ok(false));
+        };
+        while ready!(execution.poll_next_row(cx))? {
+            let Some(row) = execution.current() else { break };
+            match check.kept(row.key()) {
+                Ok(None) => {}
+                kept => {
+                    *key = kept.unwrap_or_default();
+                    return Poll::Ready(Ok(true));
+                }
+            }
+        }
+        Poll::Ready(Ok(false))
     }
 }
 
@@ -981,11 +1068,13 @@ impl<K: TableKey, R: ReadRow<K>, S: Reads> Rows<K, R, S> {
                 Ok(false) => return Poll::Ready(None),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
-            let Self { handle, execution: Ok(execution), .. } = self else { return Poll::Ready(None) };
+            let Self { handle, execution: Ok(execution), key, by_data, .. } = self else {
+                return Poll::Ready(None);
+            };
             let Some(row) = execution.current() else { return Poll::Ready(None) };
             // The item is returned where it is read: it may be large, and each variable on its way would be a copy.
-            let error = match K::stored_by(handle.key.schema(), row.key()) {
-                Ok(key) => match R::read(handle, key, row) {
+            let error = match key.take().map_or_else(|| K::stored(handle.key.schema(), row.key()), Ok) {
+                Ok(key) => match R::read(handle, by_data, key, row) {
                     Ok(item) => {
                         execution.delivered();
                         return Poll::Ready(Some(Ok(item)));
@@ -1045,10 +1134,13 @@ impl<K: TableKey, R> Rows<K, R> {
         if !ready!(self.poll_next_row(cx)?) {
             return Poll::Ready(Ok(passed));
         }
-        let Self { handle, execution: Ok(execution), skip_unreadable, log, compared, .. } = self else {
+        let Self { handle, execution: Ok(execution), check, skip_unreadable, log, compared, .. } = self
+        else {
             return Poll::Ready(Ok(passed));
         };
         let mut refused = None;
+        // The check is of one row at a time.
+        let max = if check.is_some() { 1 } else { max };
         execution.visit_buffered(max, |row| {
             passed.rows += 1;
             refused = each(handle, compared, row).err();

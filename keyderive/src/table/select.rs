@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use super::scan::ReadRow;
 use super::{Direct, Handle, OneTable, Reads, Scan, Table};
 use crate::client::Error;
+use crate::dynamic::DynReader;
 use crate::key::TableKey;
 use crate::plan::IntoPlan;
 use crate::row::{RawRow, Row, Selection};
@@ -52,7 +53,8 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
     where
         C::Output: 'static,
     {
-        Select { table: self.scanned_with(self.handle.selected(selection)) }
+        let visible = self.handle.visible.selected(selection);
+        Select { table: self.scanned_with(Handle { visible, ..self.handle.clone() }) }
     }
 }
 
@@ -74,18 +76,8 @@ impl<K: TableKey, R: Row, S: Reads> Scan<K, R, S> {
     where
         C::Output: 'static,
     {
-        let table = self.table.with_handle(self.table.handle.selected(selection));
-        self.with_table(table)
-    }
-}
-
-impl Handle {
-    /// The same table, with only these columns read of its rows.
-    fn selected<R, C: Selection<R>>(&self, selection: C) -> Self
-    where
-        C::Output: 'static,
-    {
-        Self { visible: self.visible.selected(selection), ..self.clone() }
+        let visible = self.table.handle.visible.selected(selection);
+        self.with_visible(visible)
     }
 }
 
@@ -146,7 +138,12 @@ pub struct Selected<T>(PhantomData<fn() -> T>);
 impl<K: TableKey, T: 'static> ReadRow<K> for Selected<T> {
     type Item = (K::Stored, T);
 
-    fn read(table: &Handle, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
+    fn read(
+        table: &Handle,
+        _: &mut Option<Box<DynReader>>,
+        key: K::Stored,
+        row: &RawRow,
+    ) -> Result<Self::Item, Error> {
         Ok((key, table.decode_selected(row)?))
     }
 }

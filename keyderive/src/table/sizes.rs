@@ -57,7 +57,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         self.ensure_checked().await?;
         let samples = self.handle.client.sample_row_keys(&self.handle.name).await?;
         let schema = self.handle.key.schema();
-        Ok(TableSizes::new(&samples, |key| K::stored_by(schema, key).ok()))
+        Ok(TableSizes::new(&samples, |key| K::stored(schema, key).ok()))
     }
 
     /// The parts of the table for readers that share a scan: the parts of [`sizes`](Self::sizes), cut where buckets of the
@@ -96,7 +96,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         let mut splits = self.handle.key.schema().bucket_splits();
         splits.sort_unstable();
         let schema = self.handle.key.schema();
-        Ok(self.sizes().await?.cut_at(&splits, |key| K::stored_by(schema, key).ok()))
+        Ok(self.sizes().await?.cut_at(&splits, |key| K::stored(schema, key).ok()))
     }
 }
 
@@ -294,8 +294,8 @@ impl<K> HotTablet<K> {
         let mut path = message.name.split('/').skip_while(|part| *part != "clusters").skip(1);
         Self {
             cluster: path.next().unwrap_or_default().to_owned(),
-            start: T::stored_by(schema, &message.start_key).ok(),
-            end: T::stored_by(schema, &message.end_key).ok(),
+            start: T::stored(schema, &message.start_key).ok(),
+            end: T::stored(schema, &message.end_key).ok(),
             start_bytes: message.start_key.to_vec(),
             end_bytes: message.end_key.to_vec(),
             from: message.start_time.and_then(system_time),

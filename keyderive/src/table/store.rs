@@ -11,6 +11,7 @@ use super::execution::{ScanCursor, ScanExecution, ScanRequest, TableCheck};
 use super::handle::Written;
 use super::watch::Watch;
 use crate::client::{Client, Entries, Error, Mutations, ReadRows, RowStream, TableInfo};
+use crate::plan::Plan;
 use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 
 /// A bound for code that reads tables of any kind: in place or [re-keyed](crate::rekey), whole or [as a part](super::Table::rows_as).
@@ -195,7 +196,13 @@ pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// If it cannot be run.
-    fn scan(&self, table: &Handle, scan: ScanRequest, other: Self::OtherPlan) -> Result<Self::Cursor, Error>;
+    fn scan(
+        &self,
+        table: &Handle,
+        plan: Plan<()>,
+        other: Self::OtherPlan,
+        scan: ScanRequest,
+    ) -> Result<Self::Cursor, Error>;
 }
 
 /// The calls that a table's writes are made of, as [`ReadStore`].
@@ -298,8 +305,14 @@ impl ReadStore for Direct {
         Ok(FoundRows::Stream(table.client.read_rows(&table.name, request)))
     }
 
-    fn scan(&self, table: &Handle, scan: ScanRequest, (): ()) -> Result<ScanExecution, Error> {
-        let reads_values = scan.options.reads_values;
+    fn scan(
+        &self,
+        table: &Handle,
+        plan: Plan<()>,
+        (): (),
+        scan: ScanRequest,
+    ) -> Result<ScanExecution, Error> {
+        let reads_values = scan.options.reads_values();
         let is_checked =
             if reads_values { table.is_fit_checked(Written::Nothing) } else { table.is_checked() };
         let check = |client: &Client| {
@@ -313,7 +326,7 @@ impl ReadStore for Direct {
                 })
             })
         };
-        Ok(ScanExecution::new(scan, check))
+        Ok(ScanExecution::new(plan, scan, check))
     }
 }
 

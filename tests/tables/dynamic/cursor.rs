@@ -5,10 +5,10 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use keyderive::client::ReadStats;
-use keyderive::dynamic::{DynColumnRef, DynRowRef, TableLayout, Value, ValueRef};
+use keyderive::dynamic::{DynColumnRef, DynKey, DynRow, DynRowRef, TableLayout, Value, ValueRef};
 use keyderive::plan::KeyRange;
 use keyderive::row::{Mutation, Sum, Timestamped, Versions};
-use keyderive::{Client, DynCursor, DynTableScan, Error, ErrorKind, OnForeign, OnUnreadable, Row, Table};
+use keyderive::{Client, DynCursor, Error, ErrorKind, OnForeign, OnUnreadable, ReadRow, Row, Scan, Table};
 
 use super::{Event, EventKey, event, events, key};
 use crate::servers::on_every_bigtable;
@@ -92,7 +92,10 @@ fn expected(row: &Sensor) -> Vec<Option<BTreeMap<String, Vec<Value>>>> {
 }
 
 /// All rows with these columns.
-async fn read(scan: DynTableScan, columns: &[usize]) -> Result<Vec<(Vec<u8>, Vec<Shown>)>, Error> {
+async fn read<R: ReadRow<DynKey>>(
+    scan: Scan<DynKey, R>,
+    columns: &[usize],
+) -> Result<Vec<(Vec<u8>, Vec<Shown>)>, Error> {
     let mut rows = scan.cursor(columns.iter().copied())?;
     let mut read = Vec::new();
     let mut visit = |row: DynRowRef<'_>| {
@@ -214,11 +217,11 @@ async fn parts_and_both_orders_have_the_rows_of_types(client: Client) {
     typed.put_all(keys.map(|key| (key, event("login")))).await.unwrap();
     let layout = TableLayout::of::<EventKey, Event>("events");
     let events = client.dynamic_table(&layout);
-    let kept = |scan: DynTableScan| async { keys_of(scan.cursor([]).unwrap()).await };
+    let kept = |scan: Scan<DynKey, DynRow>| async { keys_of(scan.cursor([]).unwrap()).await };
 
     let windows = events.windows().await.unwrap().parts;
     for reversed in [false, true] {
-        let direct = |scan: DynTableScan| if reversed { scan.reversed() } else { scan };
+        let direct = |scan: Scan<DynKey, DynRow>| if reversed { scan.reversed() } else { scan };
         let stored: Vec<Vec<u8>> = {
             let scan = typed.scan(EventKey::scan());
             let scan = if reversed { scan.reversed() } else { scan };

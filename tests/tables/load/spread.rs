@@ -18,7 +18,7 @@ struct PlainKey {
 }
 
 /// Loads ids in order, with requests of about 40 rows and the given look-ahead; the keys of each request.
-async fn load<K: keyderive::key::TableKey>(
+async fn load<K: RowKey + keyderive::key::TableKey>(
     mock: &Mock,
     ids: &[u32],
     key: fn(u32) -> K,

@@ -6,10 +6,10 @@ use std::mem;
 use std::ops::{Bound, Range};
 use std::slice;
 
-use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value};
+use keyderive::dynamic::{DynKey, DynRow, DynScan, KeyLayout, Value};
 use keyderive::key::{Format, TimeUnit, fingerprint64};
 use keyderive::plan::{IntoPlan as _, KeyRange, Plan};
-use keyderive::{DynTable, DynTableScan, OnForeign};
+use keyderive::{DynTable, OnForeign, Scan};
 
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -109,7 +109,7 @@ impl Filter {
 
     /// A scan of the rows of `plan` that meet the conditions. `plan` must read no more than the conditions' own plan. Rows
     /// of other layouts are left out.
-    pub(crate) fn rows(&self, table: &DynTable, plan: Plan<DynKey>) -> DynTableScan {
+    pub(crate) fn rows(&self, table: &DynTable, plan: Plan<DynKey>) -> Scan<DynKey, DynRow> {
         let scan = table.scan(plan).on_foreign(OnForeign::Skip);
         match self.kept() {
             Some(kept) => scan.filter_key(move |key| kept.holds(key)),

@@ -9,7 +9,6 @@ use super::super::field::{Cut, FieldError, KeyField, RangeField, Side};
 use super::super::format::{FieldOrder, FieldValues, Format, Width};
 use super::super::ordered::{read_int, write_int};
 use super::super::show::Readable;
-#[cfg(feature = "dynamic")]
 use super::super::value::Value;
 use super::{Desc, Ordered, Text};
 
@@ -244,7 +243,6 @@ impl Codes {
     }
 
     /// The code and the name of the variant that a value names, by either.
-    #[cfg(feature = "dynamic")]
     pub(crate) fn variant(self, value: &Value) -> Result<(u64, &'static str), FieldError> {
         let code = match value {
             Value::Text(text) => match self.codes.iter().find(|(_, name)| name == text) {

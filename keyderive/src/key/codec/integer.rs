@@ -49,11 +49,8 @@ pub(crate) trait Integer: Copy + 'static {
     type Wide: Copy;
 
     /// The type's name.
-    #[cfg(feature = "dynamic")]
     const NAME: &'static str;
-    #[cfg(feature = "dynamic")]
     const MIN: i128;
-    #[cfg(feature = "dynamic")]
     const MAX: u128;
 
     /// The least number of more than `width` digits; none if the type has no such number.
@@ -111,11 +108,8 @@ macro_rules! integer {
     ($type:ident, $wide:ident, $fill:ident, $parse:ident) => {
         impl Integer for $type {
             type Wide = $wide;
-            #[cfg(feature = "dynamic")]
             const NAME: &'static str = stringify!($type);
-            #[cfg(feature = "dynamic")]
             const MIN: i128 = $type::MIN as i128;
-            #[cfg(feature = "dynamic")]
             const MAX: u128 = $type::MAX as u128;
 
             fn limit_of(width: usize) -> Option<$wide> {

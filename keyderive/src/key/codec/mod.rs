@@ -21,13 +21,11 @@ macro_rules! by_value {
 
 mod bytes;
 mod code;
-#[cfg(feature = "dynamic")]
 mod erased;
 mod integer;
 mod list;
 mod string;
 mod time;
-#[cfg(any(feature = "dynamic", feature = "uuid"))]
 mod uuid;
 
 #[doc(hidden)]
@@ -35,7 +33,6 @@ pub use bytes::BytesCodec;
 pub(crate) use bytes::{read_hex, write_hex};
 #[doc(hidden)]
 pub use code::{BoolCodec, Code, CodeCodec};
-#[cfg(feature = "dynamic")]
 pub(crate) use erased::{ErasedCodec, ErasedPart, ReadValue};
 pub(crate) use string::ESCAPED;
 #[doc(hidden)]
@@ -43,9 +40,7 @@ pub use string::{BorrowStr, StrCodec};
 pub(crate) use time::{DAY, calendar_day, write_utc};
 #[doc(hidden)]
 pub use time::{DateCodec, Scale, TimeCodec, Unit, UnixCodec, UnixTime};
-#[cfg(feature = "dynamic")]
 pub(crate) use time::{parse_date, parse_utc};
-#[cfg(feature = "dynamic")]
 pub(crate) use uuid::ShownUuid;
 #[cfg(feature = "uuid")]
 #[doc(hidden)]

@@ -394,7 +394,6 @@ impl Scale {
     }
 
     /// The scale of a time field whose schema is data; none if no codec has this format and order.
-    #[cfg(feature = "dynamic")]
     pub(super) fn of_time(format: Format, order: FieldOrder, exact: bool, is_ordered: bool) -> Option<Self> {
         let scale = match format {
             Format::UnixTime(unit) => Self::unix(unit, exact),
@@ -413,7 +412,6 @@ impl Scale {
     }
 
     /// The scale of a date field whose schema is data; none if no codec has this order.
-    #[cfg(feature = "dynamic")]
     pub(super) fn of_date(order: FieldOrder, is_ordered: bool) -> Option<Self> {
         let scale = if is_ordered { Self::date().ordered() } else { Self::date() };
         match order {
@@ -424,19 +422,16 @@ impl Scale {
     }
 
     /// The time of a stored number, in nanoseconds since 1970; none if the scale has no such number.
-    #[cfg(feature = "dynamic")]
     pub(super) fn nanos_of(self, stored: i128) -> Option<i128> {
         let number = Some(stored).filter(|number| (self.least..=self.greatest).contains(number))?;
         self.step_of(number).map(|step| step * self.step)
     }
 
     /// The day of a stored number, counted from 1970-01-01.
-    #[cfg(feature = "dynamic")]
     pub(super) fn days_of(self, stored: i128) -> Option<i64> {
         self.nanos_of(stored).and_then(|nanos| i64::try_from(nanos.div_euclid(DAY)).ok())
     }
 
-    #[cfg(feature = "dynamic")]
     #[cold]
     pub(super) fn no_number(self, stored: impl fmt::Display) -> FieldError {
         FieldError::new(format_args!(
@@ -862,7 +857,6 @@ pub(crate) fn write_utc(nanos: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 
 /// The nanoseconds since 1970 of a time in RFC 3339: `2015-03-16T19:53:32.156Z`, or with an offset as `+01:00`. A leap second, if it is
 /// taken, is the second after it, as in Unix time.
-#[cfg(feature = "dynamic")]
 pub(crate) fn parse_utc(text: &str, takes_leap_second: bool) -> Option<i128> {
     let (date, rest) = text.split_at_checked(10)?;
     let (clock, rest) = rest.split_at_checked(9)?;
@@ -891,7 +885,6 @@ pub(crate) fn parse_utc(text: &str, takes_leap_second: bool) -> Option<i128> {
 }
 
 /// The days since 1970-01-01 of a date of the calendar, as `2015-03-16`, of the years 0000 to 9999.
-#[cfg(feature = "dynamic")]
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *text.as_bytes() else { return None };
     let number = decimal::parse;

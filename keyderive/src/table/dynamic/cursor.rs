@@ -3,16 +3,15 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use super::{DynTableScan, EncodedKey};
 use crate::client::{Error, ROWS_PER_TURN};
 use crate::dynamic::{DynKey, DynRow, DynRowRef, KeyLayout, RowBuffer, RowReader};
 use crate::row::{RawRow, copy_without_presence};
 use crate::table::scan::{Passed, VisitError};
-use crate::table::{Handle, Next, Rows, Skipped};
+use crate::table::{Handle, ReadRow, Rows, Scan, Skipped};
 
-impl DynTableScan {
+impl<R: ReadRow<DynKey>> Scan<DynKey, R> {
     /// Runs the scan and calls `visit` with each row, borrowed, with all columns of the row type; returns how many there were.
     ///
     /// ```
@@ -48,7 +47,8 @@ impl DynTableScan {
         self,
         mut visit: impl FnMut(DynRowRef<'_>) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let mut cursor = self.cursor_of_all();
+        let columns = self.table.handle.visible.schema().declared_columns().count();
+        let mut cursor = self.cursor(0..columns)?;
         let mut visited = 0;
         loop {
             match cursor.visit_next(u64::MAX, &mut visit).await? {
@@ -91,43 +91,30 @@ impl DynTableScan {
     /// If the row type declares no column with one of these indices.
     pub fn cursor(self, columns: impl IntoIterator<Item = usize>) -> Result<DynCursor, Error> {
         let columns: Vec<usize> = columns.into_iter().collect();
-        let handle = &self.scan.table.handle;
-        let schema = handle.visible.schema();
+        let Handle { name, key, visible, .. } = &self.table.handle;
+        let (schema, key) = (visible.schema(), KeyLayout::of_checked(key.schema()));
         let count = schema.declared_columns().count();
         if let Some(at) = columns.iter().find(|at| **at >= count) {
-            let name = schema.name();
-            let fault = format!("`{name}` has no column {at}: it declares {count}, from 0 on");
-            return Err(Error::definition(&handle.name, fault));
+            let fault = format!("`{}` has no column {at}: it declares {count}, from 0 on", schema.name());
+            return Err(Error::definition(name, fault));
         }
-        if columns.is_empty() {
-            return Ok(self.cursor_of_keys());
-        }
-        let reader = RowReader::new(schema, handle.visible.family(), &columns).beside(handle.visible.base());
-        if (0..count).all(|at| columns.contains(&at)) {
-            return Ok(DynCursor::new(self, reader));
-        }
-        let handle = Handle { visible: handle.visible.selected_columns(&columns), ..handle.clone() };
-        let table = self.scan.table.with_handle(handle);
-        Ok(DynCursor::new(Self { scan: self.scan.with_table(table), ..self }, reader))
-    }
-
-    /// A cursor that reads every column.
-    pub(super) fn cursor_of_all(self) -> DynCursor {
-        let visible = &self.scan.table.handle.visible;
-        let reader = RowReader::of_part(visible.schema(), visible.base(), visible.family());
-        DynCursor::new(self, reader)
-    }
-
-    /// A cursor that reads only keys.
-    pub(super) fn cursor_of_keys(self) -> DynCursor {
-        let visible = &self.scan.table.handle.visible;
-        let reader = RowReader::new(visible.schema(), visible.family(), &[]);
-        let table = self.scan.table.clone();
-        DynCursor::new(Self { scan: self.scan.keys_only().with_table(table), ..self }, reader)
+        let reads_keys = columns.is_empty() || self.options.keys_only;
+        let columns = if reads_keys { &[] } else { &columns[..] };
+        let reader = RowReader::new(schema, visible.family(), columns).beside(visible.base());
+        let rows: Rows<DynKey, DynRow> = match (0..count).all(|at| columns.contains(&at)) {
+            _ if reads_keys => self.keys_only().with_rows().rows(),
+            true => self.with_rows().rows(),
+            false => {
+                let visible = visible.selected_columns(columns);
+                self.with_visible(visible).rows()
+            }
+        };
+        let (buffer, unmarked) = (RowBuffer::default(), RawRow::default());
+        Ok(DynCursor { rows, key, reader, buffer, unmarked, in_turn: 0 })
     }
 }
 
-/// The rows of a scan, passed to a closure when the caller asks for them: [`DynTableScan::cursor`].
+/// The rows of a scan, passed to a closure when the caller asks for them: [`Scan::cursor`].
 ///
 /// Memory is bounded, however many rows there are: flow control holds the server back while the caller asks for none. An error ends the
 /// scan.
@@ -136,7 +123,7 @@ impl DynTableScan {
 /// Dropping it cancels its requests.
 #[must_use = "a cursor reads nothing until it is polled"]
 pub struct DynCursor {
-    rows: Rows<EncodedKey, DynRow>,
+    rows: Rows<DynKey, DynRow>,
     key: KeyLayout,
     reader: RowReader,
     buffer: RowBuffer<'static>,
@@ -147,17 +134,12 @@ pub struct DynCursor {
 }
 
 impl DynCursor {
-    fn new(DynTableScan { scan, key }: DynTableScan, reader: RowReader) -> Self {
-        let (buffer, unmarked) = (RowBuffer::default(), RawRow::default());
-        Self { rows: scan.rows(), key, reader, buffer, unmarked, in_turn: 0 }
-    }
-
     /// Calls `visit` with the next row and the rows already buffered, at most `max` (0 counts as 1); returns how many: 0 at the end.
     ///
     /// Even if `max` is large, it yields to other tasks about every thousand rows.
     ///
     /// # Errors
-    /// Those of [`DynTableScan::stream`], and the first one of `visit`, which ends the scan. `visit` has been called with the rows before.
+    /// Those of [`Scan::stream`], and the first one of `visit`, which ends the scan. `visit` has been called with the rows before.
     ///
     /// # Cancel safety
     /// A dropped future loses no row that `visit` has not been called with.
@@ -184,10 +166,7 @@ impl DynCursor {
     ) -> Poll<Result<u64, E>> {
         while self.in_turn < ROWS_PER_TURN {
             let max = max.clamp(1, ROWS_PER_TURN - self.in_turn);
-            let each = |read: &RowBuffer<'_>, reader: &RowReader, raw: &RawRow| {
-                visit(DynRowRef::new(raw.key(), reader, read))
-            };
-            let Poll::Ready(passed) = self.poll_each(cx, max, each)? else {
+            let Poll::Ready(passed) = self.poll_each(cx, max, &mut visit)? else {
                 self.in_turn = 0;
                 return Poll::Pending;
             };
@@ -209,53 +188,19 @@ impl DynCursor {
         self.rows.skipped()
     }
 
-    /// The next row, owned.
-    pub(super) fn poll_owned(&mut self, cx: &mut Context<'_>) -> Next<(DynKey, DynRow)> {
-        let schema = self.key.schema();
-        self.poll_one(cx, |read, reader, raw| {
-            (DynKey::of_read(schema, raw.key(), &read.key), DynRow::of_read(reader, read, raw))
-        })
-    }
-
-    /// The key of the next row.
-    pub(super) fn poll_key(&mut self, cx: &mut Context<'_>) -> Next<DynKey> {
-        let schema = self.key.schema();
-        self.poll_one(cx, |read, _, raw| DynKey::of_read(schema, raw.key(), &read.key))
-    }
-
-    fn poll_one<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        take: impl Fn(&RowBuffer<'_>, &RowReader, &RawRow) -> T,
-    ) -> Next<T> {
-        let mut taken = None;
-        loop {
-            let each = |read: &RowBuffer<'_>, reader: &RowReader, raw: &RawRow| {
-                taken = Some(take(read, reader, raw));
-                Ok::<_, Error>(())
-            };
-            match ready!(self.poll_each(cx, 1, each)) {
-                Ok(Passed { rows: 0, .. }) => return Poll::Ready(None),
-                Ok(_) if taken.is_none() => {}
-                Ok(_) => return Poll::Ready(taken.map(Ok)),
-                Err(error) => return Poll::Ready(Some(Err(error))),
-            }
-        }
-    }
-
-    /// Reads the next row and those already buffered, at most `max`, and passes them to `each`.
+    /// Reads the next row and those already buffered, at most `max`, and passes them to `visit`.
     #[inline]
     fn poll_each<E: From<Error>>(
         &mut self,
         cx: &mut Context<'_>,
         max: u64,
-        mut each: impl FnMut(&RowBuffer<'_>, &RowReader, &RawRow) -> Result<(), E>,
+        visit: &mut impl FnMut(DynRowRef<'_>) -> Result<(), E>,
     ) -> Poll<Result<Passed, E>> {
         let Self { rows, key, reader, buffer, unmarked, .. } = self;
         rows.poll_each(cx, max, |handle, _, row| {
             let mut read: RowBuffer<'_> = mem::take(buffer);
             let visited = match Self::read(key, reader, handle, row, unmarked, &mut read) {
-                Ok(row) => each(&read, reader, row).map_err(VisitError::Visit),
+                Ok(row) => visit(DynRowRef::new(row.key(), reader, &read)).map_err(VisitError::Visit),
                 Err(error) => Err(error),
             };
             *buffer = read.reused();

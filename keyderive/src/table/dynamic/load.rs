@@ -2,7 +2,7 @@
 
 use futures_core::Stream;
 
-use super::{DynTable, EncodedKey};
+use super::DynTable;
 use crate::client::{Entry, Error};
 use crate::dynamic::{DynKey, DynRow};
 use crate::row::RowWriter;
@@ -57,7 +57,7 @@ impl LoadTarget for DynTable {
         entry: &mut Entry,
     ) -> Result<(), Error> {
         self.check_row(row)?;
-        let key: EncodedKey = self.checked(key.as_ref())?;
+        let key = self.checked(key.as_ref())?;
         let RowParts::Columns { merges } = parts else {
             let fault = "a load by data writes columns alone; leave `.add_sums()` out, and add to aggregates by `DynTable::add`";
             return Err(Error::definition(self.name(), fault));

@@ -11,43 +11,15 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use tokio::task::JoinHandle;
 
+use super::ScanRequest;
 use super::distinct::DistinctRows;
-use crate::client::{
-    Client, Error, PageShare, ReadRows, ReadStats, Route, RowCursor, RowStream, RowTurns, ScanCounters,
-    StreamBudget,
-};
-use crate::key::{Bucket, DecodeError, KeyType};
+use crate::client::{Error, PageShare, ReadRows, RowCursor, RowStream, RowTurns, ScanCounters, StreamBudget};
+use crate::key::Bucket;
 use crate::plan::Request;
-use crate::row::{RawRow, RowFilter};
-use crate::table::skipped::Skipped;
+use crate::row::RawRow;
 
 /// How many rows a page asks for that has no more than the least share, while it is not known how large they are.
 const FIRST_ROWS: u64 = 16;
-
-/// What the buckets of a scan have in common.
-pub(crate) struct ScanOptions {
-    pub(in crate::table) client: Client,
-    pub(in crate::table) table: Route,
-    pub(in crate::table) key: KeyType,
-    pub(in crate::table) filter: Option<RowFilter>,
-    pub(in crate::table) reversed: bool,
-    pub(in crate::table) unordered: bool,
-    pub(in crate::table) key_filter: Option<KeyFilter>,
-    /// Whether rows that are not of the key type are skipped, and counted in `skipped`.
-    pub(in crate::table) skip_foreign: bool,
-    /// Whether it reads or compares values of columns.
-    pub(in crate::table) reads_values: bool,
-    pub(in crate::table) skipped: Skipped,
-    /// What to add the cost of its requests to.
-    pub(in crate::table) stats: Option<ReadStats>,
-    /// Of how many fields each value is delivered once; none delivers every row.
-    pub(in crate::table) distinct: Option<usize>,
-    /// Its name in spans and metrics.
-    pub(in crate::table) name: Option<&'static str>,
-}
-
-/// Decides by its stored key whether a row is kept. Fails for a foreign row.
-pub(crate) type KeyFilter = Arc<dyn Fn(&[u8]) -> Result<bool, DecodeError> + Send + Sync>;
 
 /// How a bucket is read.
 #[derive(Clone, Debug)]
@@ -61,7 +33,7 @@ pub(super) enum ReadMode {
 
 /// The rows of one bucket, in order.
 pub(super) struct BucketScan {
-    options: Arc<ScanOptions>,
+    scan: Arc<ScanRequest>,
     bucket: Option<Bucket>,
     mode: ReadMode,
     /// How many rows the next request asks for.
@@ -101,7 +73,7 @@ impl BucketRows {
 
 impl BucketScan {
     pub(super) fn new(
-        options: Arc<ScanOptions>,
+        scan: Arc<ScanRequest>,
         request: Request,
         limit: Option<u64>,
         mode: ReadMode,
@@ -109,26 +81,25 @@ impl BucketScan {
     ) -> Self {
         let bucket = request.stored_bucket();
         let (keys, ranges) = request.into_rows();
-        // With `filter_key` the limit is not sent, since nobody knows how many rows that drops.
-        let limit = limit.filter(|_| options.key_filter.is_none());
+        let limit = limit.filter(|_| scan.options.sends_limit());
         let (row_bytes, rows, turns) = (None, BucketRows::Ended, RowTurns::default());
-        let distinct = options.distinct.map(|count| Box::new(DistinctRows::new(count, limit)));
-        let mut scan = Self { options, bucket, mode, limit, row_bytes, rows, turns, distinct };
-        let ScanOptions { client, table, filter, reversed, stats, .. } = &*scan.options;
+        let distinct = scan.options.distinct.map(|count| Box::new(DistinctRows::new(count, limit)));
+        let mut bucket_scan = Self { scan, bucket, mode, limit, row_bytes, rows, turns, distinct };
+        let ScanRequest { client, table, filter, options, .. } = &*bucket_scan.scan;
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
             ranges,
-            limit: scan.request_limit(),
-            filter: filter.clone(),
-            reversed: *reversed,
+            limit: bucket_scan.request_limit(),
+            filter: Some(filter.clone()),
+            reversed: options.reversed,
             bucket: bucket.map(Bucket::number),
-            high_fan_out: matches!(scan.mode, ReadMode::Stream { high_fan_out: true }),
-            stats: stats.clone(),
+            high_fan_out: matches!(bucket_scan.mode, ReadMode::Stream { high_fan_out: true }),
+            stats: options.stats.clone(),
             scan: Some(Arc::clone(counters)),
         };
         let stream = client.read_rows(table, request);
-        scan.rows = scan.mode.read(stream, scan.row_bytes);
-        scan
+        bucket_scan.rows = bucket_scan.mode.read(stream, bucket_scan.row_bytes);
+        bucket_scan
     }
 
     /// The bucket that it reads, if it reads a single one.
@@ -184,7 +155,7 @@ impl BucketScan {
         if let BucketRows::Stream(mut stream) | BucketRows::Page { mut stream, .. } = ended {
             // A scan that still polls after its limit has skipped rows: ask for more at a time.
             self.limit = self.limit.map(|limit| limit.saturating_mul(2));
-            let reversed = self.options.reversed;
+            let reversed = self.scan.options.reversed;
             let ahead = self.distinct.as_mut().and_then(|distinct| {
                 distinct.seeks.next_request();
                 distinct.rest(reversed)
@@ -210,44 +181,6 @@ impl BucketScan {
         }
         self.rows = BucketRows::Ended;
         Poll::Ready(())
-    }
-
-    /// Whether to deliver the current row. A foreign row that is not skipped is delivered, and fails the scan in its
-    /// turn, after all rows before it.
-    #[inline]
-    fn keeps(&self) -> bool {
-        self.options.key_filter.is_none() && !self.options.skip_foreign || self.keeps_key()
-    }
-
-    #[inline(never)]
-    fn keeps_key(&self) -> bool {
-        let ScanOptions { table, key, key_filter, skip_foreign, skipped, .. } = &*self.options;
-        let Some(row) = self.stored() else { return true };
-        let keeps = match key_filter {
-            Some(keeps) => keeps(row.key()),
-            None => key.check(row.key()).map(|()| true),
-        };
-        match keeps {
-            Ok(keeps) => keeps,
-            Err(error) if *skip_foreign => {
-                skipped.add_foreign(row.key(), || Error::foreign(table, error));
-                false
-            }
-            Err(_) => true,
-        }
-    }
-
-    /// Advances to the next stored row that is kept; returns false at the end.
-    #[inline]
-    fn poll_kept(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
-        loop {
-            match ready!(self.poll_stored(cx)) {
-                // The row is skipped, whether others have a turn now or not.
-                Ok(true) if !self.keeps() => ready!(self.turns.poll_row(cx)),
-                Ok(has_row) => return Poll::Ready(Ok(has_row)),
-                Err(error) => return Poll::Ready(Err(self.fail(error))),
-            }
-        }
     }
 
     /// The current stored row.
@@ -282,13 +215,11 @@ impl BucketScan {
 
     /// Whether the current stored row is kept, and begins a value.
     fn begins_value(&mut self) -> bool {
-        let Self { rows, distinct: Some(distinct), .. } = self else { return true };
+        let Self { scan, rows, distinct: Some(distinct), .. } = self else { return true };
         let Some(row) = rows.current() else { return true };
-        if distinct.continues(row.key()) || !self.keeps() {
-            return false;
-        }
-        let Self { options, rows, distinct: Some(distinct), .. } = self else { return true };
-        rows.current().is_none_or(|row| distinct.begins(options.key, row.key()))
+        !distinct.continues(row.key())
+            && scan.keeps_value.as_ref().is_none_or(|keeps| keeps(row.key()))
+            && distinct.begins(scan.key, row.key())
     }
 
     /// Whether it delivers each value once.
@@ -336,7 +267,13 @@ impl BucketScan {
 impl RowCursor for BucketScan {
     #[inline]
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
-        if self.distinct.is_some() { self.poll_distinct(cx) } else { self.poll_kept(cx) }
+        if self.distinct.is_some() {
+            return self.poll_distinct(cx);
+        }
+        match ready!(self.poll_stored(cx)) {
+            Ok(has_row) => Poll::Ready(Ok(has_row)),
+            Err(error) => Poll::Ready(Err(self.fail(error))),
+        }
     }
 
     #[inline]
@@ -349,11 +286,8 @@ impl RowCursor for BucketScan {
 
     #[inline]
     fn buffered(&mut self, max: u64, mut f: impl FnMut(&RawRow) -> bool) {
-        // Rows that may be skipped are checked one by one.
-        let keeps_all =
-            self.options.key_filter.is_none() && !self.options.skip_foreign && self.distinct.is_none();
         match &mut self.rows {
-            BucketRows::Stream(stream) if keeps_all => stream.buffered(max, f),
+            BucketRows::Stream(stream) if self.distinct.is_none() => stream.buffered(max, f),
             _ => {
                 self.current().map(&mut f);
             }

@@ -79,7 +79,7 @@ impl<K: TableKey, R: Row> LoadTarget for Table<K, R> {
     }
 
     fn encode_item_key(&self, (key, _): &(K, R)) -> Option<Vec<u8>> {
-        key.encode().ok()
+        self.handle.key.encode(key).ok()
     }
 }
 

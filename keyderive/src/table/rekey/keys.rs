@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::state::Side;
 use crate::client::{Client, Error, Route};
 use crate::dynamic::{KeyLayout, KeyMapping, MappingError};
-use crate::key::{ShownKey, TableKey};
+use crate::key::{RowKey, ShownKey, TableKey};
 use crate::row::{OwnedRow, RawRow};
 use crate::table::Table;
 
@@ -35,9 +35,9 @@ pub(super) trait PairKeys: Send + Sync {
 
 /// A key type of a pair of tables: without hashed fields, since keys are decoded, and each table's keys are made from the
 /// other's.
-pub trait PairKey: TableKey<Stored = Self> + fmt::Debug + Sized {}
+pub trait PairKey: RowKey + TableKey<Stored = Self> + fmt::Debug + Sized {}
 
-impl<K: TableKey<Stored = K> + fmt::Debug> PairKey for K {}
+impl<K: RowKey + TableKey<Stored = K> + fmt::Debug> PairKey for K {}
 
 /// Makes the keys of each table from the other's.
 pub(super) trait Conversions: Send + Sync {
@@ -267,8 +267,8 @@ where
 
 fn show<Old: PairKey, New: PairKey>(side: Side, key: &[u8]) -> Option<String> {
     match side {
-        Side::Old => Old::stored(key).ok().map(|key| format!("{key:?}")),
-        Side::New => New::stored(key).ok().map(|key| format!("{key:?}")),
+        Side::Old => Old::stored(Old::SCHEMA, key).ok().map(|key| format!("{key:?}")),
+        Side::New => New::stored(New::SCHEMA, key).ok().map(|key| format!("{key:?}")),
     }
 }
 
@@ -277,5 +277,5 @@ fn encode<K: PairKey>(key: &K, table: &str) -> Result<Bytes, Error> {
 }
 
 pub(super) fn decode<K: PairKey>(table: &str, key: &[u8]) -> Result<K, Error> {
-    K::stored(key).map_err(|error| Error::foreign(table, error))
+    K::stored(K::SCHEMA, key).map_err(|error| Error::foreign(table, error))
 }

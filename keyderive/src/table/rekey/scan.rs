@@ -27,6 +27,7 @@ use crate::key::{Field, KeyType, Schema, ShownKey};
 use crate::plan::{KeyRange, Plan, PlanError};
 use crate::row::{RawRow, RowFilter};
 use crate::table::execution::{ScanCursor, ScanExecution, ScanOptions, ScanRequest, TableCheck};
+use crate::table::skipped::Skipped;
 use crate::table::transfer::Origin;
 
 /// How many rows of one table are looked up in the other at a time.
@@ -43,7 +44,7 @@ struct PairScan {
     pair: Arc<TablePair>,
     old: Result<Plan<()>, PlanError>,
     new: Plan<()>,
-    options: ScanOptions,
+    scan: ScanRequest,
 }
 
 impl PairScan {
@@ -65,10 +66,11 @@ impl PairScan {
     }
 
     async fn deliver(&self, delivery: &mut Delivery) -> Result<(), ScanEnd> {
-        let Self { pair, new, options, .. } = self;
-        let ScanOptions { client, table, unordered, .. } = options;
+        let Self { pair, new, scan, .. } = self;
+        let ScanRequest { client, table, filter, options: ScanOptions { reversed, unordered, .. }, .. } =
+            scan;
         let old = self.old.as_ref().map_err(|error| Error::plan(pair.route(Side::Old), error.clone()))?;
-        self.filter().check_keyless().map_err(|error| Error::filter(table, error))?;
+        filter.check_keyless().map_err(|error| Error::filter(table, error))?;
         let difference = match pair.keys().reads_rows() {
             true => Some("the new keys are made of rows".to_owned()),
             false => order_difference(pair.key_types().map(KeyType::schema)),
@@ -92,7 +94,7 @@ impl PairScan {
                 None => (old.clone(), new.clone()),
                 Some(last) => {
                     let old_last = pair.keys().old_of(last)?;
-                    (old.after_row(&old_last, options.reversed), new.after_row(last, options.reversed))
+                    (old.after_row(&old_last, *reversed), new.after_row(last, *reversed))
                 }
             };
             let ended = match view.state.reads() {
@@ -118,30 +120,16 @@ impl PairScan {
     }
 
     fn filter(&self) -> RowFilter {
-        self.options.filter.clone().unwrap_or_else(RowFilter::pass_all)
+        self.scan.filter.clone()
     }
 
     /// The stored rows of one table.
     fn rows_of(&self, side: Side, plan: Plan<()>, filter: RowFilter) -> SideRows {
         let (table, key) = (self.pair.route(side).clone(), self.pair.key_type(side));
-        let ScanOptions { client, reversed, unordered, skip_foreign, skipped, name, .. } = &self.options;
-        let options = ScanOptions {
-            client: client.clone(),
-            table,
-            key,
-            filter: Some(filter),
-            reversed: *reversed,
-            unordered: *unordered,
-            key_filter: None,
-            skip_foreign: *skip_foreign,
-            reads_values: true,
-            skipped: skipped.clone(),
-            stats: None,
-            distinct: None,
-            name: *name,
-        };
-        let scan = ScanExecution::new(ScanRequest { plan, limit: None, options }, |_| None);
-        SideRows { scan, key, table: self.pair.route(side).clone() }
+        let options = ScanOptions { limit: None, stats: None, ..self.scan.options.clone() };
+        let skipped = options.skip_foreign.then(|| options.log.skipped.clone());
+        let scan = ScanRequest { table: table.clone(), key, filter, options, ..self.scan.clone() };
+        SideRows { scan: ScanExecution::new(plan, scan, |_| None), key, table, skipped }
     }
 
     /// Delivers a row; it counts only if the state still holds.
@@ -154,19 +142,14 @@ impl PairScan {
     ) -> Result<(), ScanEnd> {
         let pair = &self.pair;
         let Some(row) = pair.logical(row, key)? else { return Ok(()) };
-        delivery.check(pair, key, !self.options.unordered)?;
+        delivery.check(pair, key, !self.scan.options.unordered)?;
         if !pair.lease().is_newest(view) {
             return Err(ScanEnd::Changed);
-        }
-        if let Some(keeps) = &self.options.key_filter
-            && !keeps(key).map_err(|error| Error::foreign(&self.options.table, error))?
-        {
-            return Ok(());
         }
         if delivery.rows.send(Ok(row)).await.is_err() {
             return Err(ScanEnd::Enough);
         }
-        if !self.options.unordered {
+        if !self.scan.options.unordered {
             delivery.last = Some(Bytes::copy_from_slice(key));
         }
         Ok(())
@@ -210,7 +193,7 @@ impl PairScan {
             Side::Old if pair.keys().reads_rows() => {
                 let keys = rows.iter().map(stored).collect();
                 let filter = filter.clone().without_samples();
-                let rows = pair.old_rows(&self.options.client, keys, Some(filter)).await?;
+                let rows = pair.old_rows(&self.scan.client, keys, Some(filter)).await?;
                 // Rows that were deleted meanwhile, or no longer pass the filter, are left out.
                 Ok(rows.into_iter().flatten().collect())
             }
@@ -275,7 +258,7 @@ impl PairScan {
     fn order(&self, one: &[u8], other: &[u8]) -> Ordering {
         let schema = self.pair.key_type(Side::New).schema();
         let order = schema.split_at_salt(one).cmp(&schema.split_at_salt(other));
-        if self.options.reversed { order.reverse() } else { order }
+        if self.scan.options.reversed { order.reverse() } else { order }
     }
 
     /// Scans both tables in no order: the rows of `base`, which nobody writes, with those of the other table beside them; then
@@ -291,7 +274,7 @@ impl PairScan {
         delivery: &mut Delivery,
     ) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
-        let (front, client) = (base.other(), &self.options.client);
+        let (front, client) = (base.other(), &self.scan.client);
         let filter = pair.with_origins(Some(self.filter()));
         // The rows that may be gone from `base` when the other table is read.
         let mut expiring = HashSet::new();
@@ -364,6 +347,8 @@ struct SideRows {
     scan: ScanExecution,
     key: KeyType,
     table: Route,
+    /// Counts foreign rows, if they are skipped.
+    skipped: Option<Skipped>,
 }
 
 impl SideRows {
@@ -392,16 +377,21 @@ impl SideRows {
     }
 
     async fn next(&mut self) -> Result<Option<RawRow>, Error> {
-        let Self { scan, key, table } = self;
-        if !poll_fn(|cx| scan.poll_next_row(cx)).await? {
-            return Ok(None);
+        let Self { scan, key, table, skipped } = self;
+        while poll_fn(|cx| scan.poll_next_row(cx)).await? {
+            let Some(row) = scan.current().cloned() else { break };
+            match (key.check(row.key()), &*skipped) {
+                (Ok(()), _) => {
+                    scan.delivered();
+                    return Ok(Some(row));
+                }
+                (Err(error), Some(skipped)) => {
+                    skipped.add_foreign(row.key(), || Error::foreign(table, error));
+                }
+                (Err(error), None) => return Err(scan.fail_at_row(Error::foreign(table, error))),
+            }
         }
-        let Some(row) = scan.current().cloned() else { return Ok(None) };
-        if let Err(error) = key.check(row.key()) {
-            return Err(scan.fail_at_row(Error::foreign(table, error)));
-        }
-        scan.delivered();
-        Ok(Some(row))
+        Ok(None)
     }
 }
 
@@ -539,14 +529,14 @@ pub(crate) struct PairCursor {
 impl PairCursor {
     pub(super) fn new(
         pair: &Arc<TablePair>,
-        scan: ScanRequest,
+        new: Plan<()>,
         old: Result<Plan<()>, PlanError>,
+        scan: ScanRequest,
         check: Option<TableCheck>,
     ) -> Self {
-        let ScanRequest { plan: new, limit, options } = scan;
-        let left = limit.unwrap_or(u64::MAX);
+        let left = scan.options.limit.unwrap_or(u64::MAX);
         let (sender, rows) = mpsc::channel(usize::try_from(left).unwrap_or(BUFFERED).clamp(1, BUFFERED));
-        let scan = PairScan { pair: Arc::clone(pair), old, new, options };
+        let scan = PairScan { pair: Arc::clone(pair), old, new, scan };
         let begin = Box::new(move || tokio::spawn(scan.run(sender, check)));
         Self { begin: Some(begin), rows, task: None, current: None, left }
     }

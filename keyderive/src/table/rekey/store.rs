@@ -173,14 +173,20 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
         self.tables.read_many(&table.client, &keys, Some(filter)).await.map(FoundRows::Rows)
     }
 
-    fn scan(&self, table: &Handle, scan: ScanRequest, old: Self::OtherPlan) -> Result<PairCursor, Error> {
+    fn scan(
+        &self,
+        table: &Handle,
+        new: Plan<()>,
+        old: Self::OtherPlan,
+        scan: ScanRequest,
+    ) -> Result<PairCursor, Error> {
         table.ensure_families(self.tables.info())?;
-        let is_compared = !scan.options.reads_values || table.is_row_type_checked(Written::Nothing);
+        let is_compared = !scan.options.reads_values() || table.is_row_type_checked(Written::Nothing);
         let check = (!is_compared).then(|| -> TableCheck {
-            let (table, tables) = (table.with_client(scan.options.client.clone()), self.tables.declared_in());
+            let (table, tables) = (table.with_client(scan.client.clone()), self.tables.declared_in());
             Box::pin(async move { table.check_row_type(Written::Nothing, &tables).await })
         });
-        Ok(PairCursor::new(&self.tables, scan, old, check))
+        Ok(PairCursor::new(&self.tables, new, old, scan, check))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::client::Error;
-use crate::dynamic::{KeyMapping, MappingError, decode_key};
+use crate::dynamic::{DynKey, KeyMapping, MappingError};
 use crate::key::TableKey;
 use crate::row::RawRow;
 use crate::table::scan::ComparedSchema;
@@ -56,16 +56,18 @@ impl<'a> Mapping<'a> {
         let from = Handle { visible: old.visible.clone().stored(), ..old.clone() };
         let (to, compared) = (new.name.clone(), ComparedSchema::default());
         let append_key = move |row: &RawRow, out: &mut Vec<u8>| {
-            let key = K::stored(row.key()).map_err(|error| Error::foreign(&from.name, error))?;
+            let key =
+                K::stored(from.key.schema(), row.key()).map_err(|error| Error::foreign(&from.name, error))?;
             let failed = |error| Error::new_key(&from.name, row.key(), error);
             let key =
                 closure(key, RowRef::new(row, &from, &compared, None)).into_new_key().map_err(failed)?;
             let Some(key) = key else { return Ok(false) };
-            let encoded = key.encode_into(out).map_err(|error| Error::key(&to, error));
+            let encoded = key.encode_stored(out).map_err(|error| Error::key(&to, error));
             encoded.map(|()| true).map_err(|error| failed(Box::new(error)))
         };
         let keys = Arc::new(append_key);
-        Self { old, new, keys, show_old: Arc::new(show::<K>), show_new: Arc::new(show::<N>) }
+        let (show_old, show_new) = (show::<K>(&old), show::<N>(&new));
+        Self { old, new, keys, show_old, show_new }
     }
 }
 
@@ -81,16 +83,14 @@ impl Mapping<'static> {
                 }
             })
         };
-        let [show_old, show_new] = [&old, &new].map(|table| -> ShowKey {
-            let schema = table.key.schema();
-            Arc::new(move |key: &[u8]| decode_key(schema, key).ok().map(|key| key.to_string()))
-        });
+        let [show_old, show_new] = [&old, &new].map(show::<DynKey>);
         Self { old, new, keys: Arc::new(append_key), show_old, show_new }
     }
 }
 
-fn show<K: TableKey<Stored: fmt::Debug>>(key: &[u8]) -> Option<String> {
-    K::stored(key).ok().map(|key| format!("{key:?}"))
+fn show<K: TableKey<Stored: fmt::Debug>>(table: &Handle) -> ShowKey {
+    let schema = table.key.schema();
+    Arc::new(move |key| K::stored(schema, key).ok().map(|key| format!("{key:?}")))
 }
 
 impl fmt::Debug for Mapping<'_> {

@@ -7,10 +7,10 @@ use std::iter::from_fn;
 use clap::{ArgGroup, Args, ValueEnum};
 use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
 use keyderive::client::RawTable;
-use keyderive::dynamic::TableLayout;
+use keyderive::dynamic::{DynKey, TableLayout};
 use keyderive::key::RawKey;
 use keyderive::row::{Mutation, RawRow};
-use keyderive::{DynTable, DynTableScan, Error};
+use keyderive::{DynTable, Error, Scan};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;
@@ -366,7 +366,7 @@ struct Selected {
 
 impl Selected {
     /// A scan of all cells that are stored, as deletions find them.
-    fn scan(&self, after: Option<&str>) -> DynTableScan {
+    fn scan(&self, after: Option<&str>) -> Scan<DynKey, RawRow> {
         let scan = self.filter.rows(&self.table, self.filter.plan.clone()).raw();
         match after {
             Some(token) => scan.after(token),
@@ -513,7 +513,7 @@ struct Deletion<'a> {
 impl Deletion<'_> {
     /// Counts the rows of a plan.
     async fn count(&self, selected: &Selected) -> Outcome<u64> {
-        let (mut keys, mut meter) = (selected.scan(None).keys_only(), Meter::new("counted"));
+        let (mut keys, mut meter) = (selected.scan(None).keys_only().stream(), Meter::new("counted"));
         let mut rows = 0;
         while let Some(key) = keys.next().await {
             key?;
@@ -529,7 +529,7 @@ impl Deletion<'_> {
         match rows {
             Rows::Plan(selected) => {
                 let mut size = RequestSize::new(&self.of.change);
-                let mut rows = selected.scan(self.state.after.as_deref()).stored();
+                let mut rows = selected.scan(self.state.after.as_deref()).stream();
                 while let Some(row) = rows.next().await {
                     let (key, row) = row?;
                     found.requests += u64::from(size.begins(key.as_ref()));
@@ -557,7 +557,7 @@ impl Deletion<'_> {
     async fn delete_plan(&mut self, selected: &Selected, stop: &mut Stop) -> Outcome<()> {
         let mut meter = Meter::new("deleted");
         let (mut size, mut batch) = (RequestSize::new(&self.of.change), Vec::new());
-        let mut keys = selected.scan(self.state.after.as_deref()).keys_only();
+        let mut keys = selected.scan(self.state.after.as_deref()).keys_only().stream();
         let skipped_before = self.state.skipped;
         while let Some(key) = stop.or(keys.next()).await? {
             let key = key?;

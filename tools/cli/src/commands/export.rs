@@ -10,7 +10,7 @@ use clap::Args;
 use futures_util::stream::{BoxStream, Peekable, Stream, StreamExt as _, iter, unfold};
 use keyderive::dynamic::{DynKey, DynRow, TableLayout};
 use keyderive::plan::Plan;
-use keyderive::{DynTable, DynTableScan, Error, Skipped};
+use keyderive::{DynTable, Error, Scan, Skipped};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;
@@ -136,7 +136,7 @@ impl Export {
                 return self.end(&state, &layout);
             }
             let scans = self.scans(&table, &plan, &filter, state.after.as_deref()).await?;
-            let skipped: Vec<_> = scans.iter().map(DynTableScan::skipped).collect();
+            let skipped: Vec<_> = scans.iter().map(Scan::skipped).collect();
             let rows = iter(scans).flat_map_unordered(PARTS, |scan| Box::pin(rows(scan)));
             let mut rows = rows.boxed().peekable();
             let mut stop = Stop::listen();
@@ -194,7 +194,7 @@ impl Export {
         plan: &Plan<DynKey>,
         filter: &Filter,
         after: Option<&str>,
-    ) -> Outcome<Vec<DynTableScan>> {
+    ) -> Outcome<Vec<Scan<DynKey, DynRow>>> {
         let plans = match self.unordered {
             false => vec![plan.clone()],
             true => table.sizes().await?.parts.into_iter().map(|part| plan.within(&part.range)).collect(),
@@ -236,7 +236,7 @@ impl Export {
 /// An export that runs.
 struct Run<'a> {
     /// The scan, whose page tokens say how far it is.
-    pages: DynTableScan,
+    pages: Scan<DynKey, DynRow>,
     writer: Writer<Box<dyn Write>>,
     file: Option<(File, &'a Path)>,
     kept: ResumeFile,
@@ -304,8 +304,8 @@ impl Run<'_> {
 type Found = Result<(DynKey, Result<DynRow, Error>), Error>;
 
 /// The rows of a scan.
-fn rows(scan: DynTableScan) -> impl Stream<Item = Found> {
-    unfold(scan.stored(), |mut rows| async move {
+fn rows(scan: Scan<DynKey, DynRow>) -> impl Stream<Item = Found> {
+    unfold(scan.stored().stream(), |mut rows| async move {
         let row = rows.next().await?;
         let row = row.map(|(key, stored)| (key, rows.read(&stored)));
         Some((row, rows))

@@ -6,7 +6,7 @@ use clap::Args;
 use keyderive::client::ReadRows;
 use keyderive::dynamic::{DynKey, TableLayout};
 use keyderive::row::RawRow;
-use keyderive::{Client, DynTableScan, Error};
+use keyderive::{Client, Error};
 
 use super::block_on;
 use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
@@ -78,7 +78,7 @@ impl Scan {
         if is_raw && !self.raw && !self.explain && !self.analyze {
             note_no_row_type(layout);
         }
-        scan = if is_raw { scan.raw() } else { scan };
+        let mut scan = if is_raw { scan.raw() } else { scan.stored() };
         if let Some(token) = &self.after {
             scan = scan.after(Kept::unbind(kept.as_ref(), token)?);
         }
@@ -91,7 +91,12 @@ impl Scan {
         self.print(scan, token, layout, is_raw).await
     }
 
-    async fn explained(&self, scan: DynTableScan, kept: Option<&Kept>, layout: &TableLayout) -> Outcome {
+    async fn explained(
+        &self,
+        scan: keyderive::Scan<DynKey, RawRow>,
+        kept: Option<&Kept>,
+        layout: &TableLayout,
+    ) -> Outcome {
         let scan = match self.limit {
             Some(limit) => scan.limit(limit),
             None => scan,
@@ -117,7 +122,7 @@ impl Scan {
 
     async fn print(
         &self,
-        scan: DynTableScan,
+        scan: keyderive::Scan<DynKey, RawRow>,
         token: impl Fn(&[u8]) -> Outcome<String>,
         layout: &TableLayout,
         is_raw: bool,
@@ -130,7 +135,7 @@ impl Scan {
         };
         let heads = Heads::new(layout, self.selected(layout), is_raw);
         let mut printer = Printer::new(self.format, heads.names(layout))?;
-        let mut rows = scan.stored();
+        let mut rows = scan.stream();
         let (mut count, mut last, mut next) = (0, Vec::new(), None);
         let mut failed = None;
         while let Some(row) = rows.next().await {

@@ -14,7 +14,7 @@ use keyderive::embedded::Bigtable;
 use keyderive::key::TableKey;
 use keyderive::layouts::Layouts;
 use keyderive::row::RawRow;
-use keyderive::{Client, Row, Table};
+use keyderive::{Client, Row, RowKey, Table};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -49,7 +49,7 @@ pub(crate) fn wait<F: IntoFuture>(future: F) -> F::Output {
 /// New tables of one type; the program knows their layout in the folder.
 pub(crate) fn tables<K, R>(folder: &Folder, names: &[&str]) -> Vec<Table<K, R>>
 where
-    K: TableKey,
+    K: RowKey + TableKey,
     R: Row + 'static,
 {
     let layouts = names.iter().fold(Layouts::new(), |layouts, name| layouts.table::<K, R>(name));
@@ -58,7 +58,7 @@ where
 }
 
 /// A new table.
-pub(crate) fn created<K: TableKey, R: Row + 'static>(name: &str) -> Table<K, R> {
+pub(crate) fn created<K: RowKey + TableKey, R: Row + 'static>(name: &str) -> Table<K, R> {
     let table = server().client.table::<K, R>(name);
     wait(table.create()).unwrap();
     table
@@ -69,7 +69,7 @@ pub(crate) fn client() -> Client {
     server().client.clone()
 }
 
-pub(crate) fn table<K: TableKey, R: Row + 'static>(folder: &Folder, name: &str) -> Table<K, R> {
+pub(crate) fn table<K: RowKey + TableKey, R: Row + 'static>(folder: &Folder, name: &str) -> Table<K, R> {
     tables(folder, &[name]).remove(0)
 }
 

@@ -203,7 +203,7 @@ pub(crate) async fn fill(client: &Client, flights: &str, weather: &str) {
     put(client, "hours", hours).await;
 }
 
-async fn put<K: TableKey, R: OwnedRow + Sync>(client: &Client, name: &str, rows: Vec<(K, R)>) {
+async fn put<K: RowKey + TableKey, R: OwnedRow + Sync>(client: &Client, name: &str, rows: Vec<(K, R)>) {
     let table = client.table::<K, R>(name);
     table.create_if_absent().await.unwrap();
     for some in rows.chunks(20_000) {

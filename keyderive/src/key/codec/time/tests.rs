@@ -2,7 +2,6 @@ use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::{DateTime17, Desc, Exact, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
-#[cfg(feature = "dynamic")]
 use super::parse_utc;
 use super::{Civil, DAY, DisplayUtc, SECOND};
 use crate::key::{Cut, FieldOrder, KeyField, RangeField, Side};
@@ -214,7 +213,6 @@ fn instants_print_without_trailing_zeros() {
     DisplayUtc(i128::from(i64::MAX) * SECOND).to_string();
 }
 
-#[cfg(feature = "dynamic")]
 #[test]
 fn times_are_read_from_rfc_3339() {
     for (text, nanos) in [
