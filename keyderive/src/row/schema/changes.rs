@@ -75,131 +75,158 @@ impl RowSchema {
     /// If the text is not a schema that [`to_json`](Self::to_json) of this release has made: another version of it, or a name that
     /// the format does not have. After an upgrade to a release that raises [`JSON_VERSION`](Self::JSON_VERSION), check out the older type,
     /// run `to_json` of it under the new release, and save that.
-    pub fn changes_from(&self, saved: &str) -> Result<SchemaChanges, SchemaError> {
+    pub fn changes_from(&self, saved: &str) -> Result<LayoutChanges, SchemaError> {
         let (new, old) = (RowLayout::of(self), RowLayout::from_json(saved)?);
-        Ok(SchemaChanges(compare(&new, &old)))
+        Ok(LayoutChanges(compare(&new, &old)))
     }
 
     /// As [`changes_from`](Self::changes_from), of two layouts as [`layout_json`](Self::layout_json) gives them.
-    pub(crate) fn changes_between(own: &str, saved: &str) -> Result<SchemaChanges, SchemaError> {
+    pub(crate) fn changes_between(own: &str, saved: &str) -> Result<LayoutChanges, SchemaError> {
         let (new, old) = (RowLayout::from_json(own)?, RowLayout::from_json(saved)?);
-        Ok(SchemaChanges(compare(&new, &old)))
+        Ok(LayoutChanges(compare(&new, &old)))
     }
 }
 
-/// The differences between a row type and an older one, from [`RowSchema::changes_from`].
+/// The differences between layouts and older ones: of row types from [`RowSchema::changes_from`], of tables from
+/// [`Layouts::changes_from`](crate::layouts::Layouts::changes_from). Printed with `{}`, a line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaChanges(Vec<SchemaChange>);
+pub struct LayoutChanges(pub(crate) Vec<LayoutChange>);
 
-impl SchemaChanges {
-    /// The changes.
-    pub fn iter(&self) -> impl Iterator<Item = &SchemaChange> {
+impl LayoutChanges {
+    /// The changes, table by table.
+    pub fn iter(&self) -> impl Iterator<Item = &LayoutChange> {
         self.0.iter()
     }
 
-    /// Whether programs of both row types can share a table: each reads what both write.
+    /// Whether programs of both layouts can share a table: each reads what both write.
     ///
     /// It is [`reads_older_rows`](Self::reads_older_rows) without [`breaks_older_programs`](Self::breaks_older_programs).
     #[must_use]
     pub fn are_compatible(&self) -> bool {
-        self.iter().all(SchemaChange::is_compatible)
+        self.iter().all(LayoutChange::is_compatible)
     }
 
-    /// Whether this row type reads all rows that are stored, as the older type does: enough where no program of the older type
-    /// runs any more.
+    /// Whether the newer program reads all rows that are stored, as the older one does: enough where no older program runs any more.
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {
-        self.iter().all(SchemaChange::reads_older_rows)
+        self.iter().all(LayoutChange::reads_older_rows)
     }
 
-    /// Whether programs of the older type and of this one must not run at the same time: one cannot read, overwrites or hides what
-    /// the other writes.
+    /// Whether programs of both layouts must not run at the same time: one cannot read, overwrites or hides what the other writes.
     #[must_use]
     pub fn breaks_older_programs(&self) -> bool {
-        self.iter().any(SchemaChange::breaks_older_programs)
+        self.iter().any(LayoutChange::breaks_older_programs)
     }
 }
 
 /// One change to a line.
-impl fmt::Display for SchemaChanges {
+impl fmt::Display for LayoutChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|change| writeln!(f, "{change}"))
     }
 }
 
-/// One difference between a row type and an older one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaChange {
-    text: String,
-    reads_older_rows: bool,
-    breaks_older_programs: bool,
+/// One difference between layouts and older ones. Printed with `{}`: what changed, which program fails on what, and the remedy; `{:#}`
+/// leaves out a remedy that is an attribute.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LayoutChange {
+    pub(crate) text: String,
+    pub(crate) is_unread: bool,
+    pub(crate) breaks_older_programs: bool,
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
-    is_of_columns: bool,
+    pub(crate) is_of_columns: bool,
     /// Whether the values of a column are written in one way and read in another.
-    is_of_values: bool,
-    /// The dropped column and the added one of its type, as `family:name`, if it may be a rename.
-    rename: Option<(String, String)>,
+    pub(crate) is_of_values: bool,
     /// Whether only this type misses something, in rows that programs older than both have written.
-    is_of_former_rows: bool,
+    pub(crate) is_of_former_rows: bool,
+    /// The dropped column as an alias of the added one, if it may be a rename.
+    pub(crate) alias: Option<String>,
+    pub(crate) rename: Option<String>,
+    /// Whether a file of layouts is written only if the pair of `rename` is accepted.
+    pub(crate) is_asked: bool,
 }
 
-impl SchemaChange {
-    fn harmless(text: String) -> Self {
+impl LayoutChange {
+    pub(crate) fn harmless(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    /// This change of the rows of a table.
+    pub(crate) fn in_table(&self, table: &str) -> Self {
+        // Other columns are not read, whatever the name.
+        let rename = self.rename.as_ref().filter(|_| !self.is_unread).map(|pair| format!("{table}/{pair}"));
         Self {
-            text,
-            reads_older_rows: true,
-            breaks_older_programs: false,
-            is_of_columns: false,
-            is_of_values: false,
-            rename: None,
-            is_of_former_rows: false,
+            text: format!("row of `{table}`: {}", self.text),
+            is_unread: self.is_unread || rename.is_some(),
+            is_asked: rename.is_some(),
+            rename,
+            ..self.clone()
         }
     }
 
-    /// The dropped column and the added one of its type, each as `family:name`, if the change may be a rename.
-    pub(crate) fn rename(&self) -> Option<(&str, &str)> {
-        self.rename.as_ref().map(|(old, new)| (&**old, &**new))
-    }
-
-    /// Whether each program still reads what both write: this type reads older rows, and older programs do not break.
+    /// Whether each program still reads what both write: the newer one reads older rows, and older programs do not break.
     #[must_use]
     pub fn is_compatible(&self) -> bool {
-        self.reads_older_rows && !self.breaks_older_programs
+        self.reads_older_rows() && !self.breaks_older_programs
     }
 
-    /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
-    pub(crate) fn is_of_columns(&self) -> bool {
-        self.is_of_columns
-    }
-
-    /// Whether the values of a column are written in one way and read in another.
-    pub(crate) fn is_of_values(&self) -> bool {
-        self.is_of_values
-    }
-
-    /// Whether only this type misses something, in rows that programs older than both have written.
-    pub(crate) fn is_of_former_rows(&self) -> bool {
-        self.is_of_former_rows
-    }
-
-    /// Whether this row type reads rows that programs of the older type have written, with their values.
+    /// Whether the newer program finds and reads all stored rows that the older one does, with their values. False for a possible
+    /// [rename](Self::rename) in a file of layouts.
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {
-        self.reads_older_rows
+        !self.is_unread
     }
 
-    /// Whether, by this change, programs of the older type and of this one must not run at the same time: one cannot read, overwrites
-    /// or hides what the other writes.
+    /// Whether this change forbids running programs of both layouts at the same time: one would not read, not find, overwrite or hide what
+    /// the other writes.
     #[must_use]
     pub fn breaks_older_programs(&self) -> bool {
         self.breaks_older_programs
     }
+
+    /// A dropped column and an added one of its type, as `table/family:name=family:name`, if the one may have been renamed to the other:
+    /// then no program reads its older values. `#[row(alias = "…")]` with the former name reads them. Every such pair is a change of its
+    /// own. Changes of a row type name no table.
+    ///
+    /// ```
+    /// use keyderive::layouts::Layouts;
+    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+    ///
+    /// #[derive(keyderive::Row)]
+    /// struct User { mail: Option<String> }
+    ///
+    /// mod next {
+    ///     #[derive(keyderive::Row)]
+    ///     pub struct User { email: Option<String> }
+    /// }
+    ///
+    /// let older = Layouts::new().table::<UserKey, User>("users");
+    /// let changes = Layouts::new().table::<UserKey, next::User>("users").changes_from(&older);
+    /// let change = changes.iter().next().unwrap();
+    /// assert_eq!(change.rename(), Some("users/cf:mail=cf:email"));
+    /// assert!(!change.reads_older_rows());
+    /// ```
+    #[must_use]
+    pub fn rename(&self) -> Option<&str> {
+        self.rename.as_deref()
+    }
 }
 
-/// The change, which program fails on what, and the remedy.
-impl fmt::Display for SchemaChange {
+impl fmt::Display for LayoutChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.text)?;
+        if let (Some(alias), false) = (&self.alias, f.alternate()) {
+            write!(
+                f,
+                "; if this is a new name, write `#[row(alias = \"{alias}\")]`, so that older values are read"
+            )?;
+        }
+        match &self.rename {
+            Some(pair) if self.is_asked => {
+                write!(f, "; if it is another column, accept the pair `{pair}`")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -689,7 +716,7 @@ struct Found<'l> {
     breaks_older_programs: bool,
 }
 
-pub(super) fn compare(new: &RowLayout, old: &RowLayout) -> Vec<SchemaChange> {
+pub(super) fn compare(new: &RowLayout, old: &RowLayout) -> Vec<LayoutChange> {
     let own = |one: &RowLayout, other: &RowLayout| {
         one.family.clone().or_else(|| other.family.clone()).unwrap_or_default()
     };
@@ -787,7 +814,7 @@ impl<'l> LayoutComparison<'_, 'l> {
         found
     }
 
-    fn changes(&self) -> Vec<SchemaChange> {
+    fn changes(&self) -> Vec<LayoutChange> {
         let mut found = self.found();
         let (added, dropped) = (self.unrelated(self.new, self.old), self.unrelated(self.old, self.new));
         let renames = self.possible_renames(&added, &dropped);
@@ -822,12 +849,12 @@ impl<'l> LayoutComparison<'_, 'l> {
             if changes.len() > before {
                 // Each pair says it.
             } else if is_added && !found.iter().any(|found| of_new(found.topic) == Some(new)) {
-                changes.push(SchemaChange::harmless(format!("{} is new", column.written())));
+                changes.push(LayoutChange::harmless(format!("{} is new", column.written())));
             } else if let Some(alias) = self.new_alias(column)
                 && !found.iter().any(|found| of_new(found.topic) == Some(new))
             {
                 let text = format!("{} is also read where it is stored as {alias}", column.written());
-                changes.push(SchemaChange::harmless(text));
+                changes.push(LayoutChange::harmless(text));
             }
             for found in found.extract_if(.., |found| of_new(found.topic) == Some(new)) {
                 changes.push(self.change(&found));
@@ -848,7 +875,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             }
             let is_renamed = renames.iter().any(|(dropped, _)| *dropped == old);
             if changes.len() == before && dropped.contains(&old) && !is_renamed {
-                changes.push(SchemaChange::harmless(format!("{} is dropped", column.written())));
+                changes.push(LayoutChange::harmless(format!("{} is dropped", column.written())));
             }
         }
         changes.extend(found.iter().map(|found| self.change(found)));
@@ -897,7 +924,7 @@ impl<'l> LayoutComparison<'_, 'l> {
         alias.filter(|_| column.key.is_none()).map(|(family, name)| format!("`{family}:{name}`"))
     }
 
-    fn renamed(&self, new: usize, old: usize) -> SchemaChange {
+    fn renamed(&self, new: usize, old: usize) -> LayoutChange {
         let (new, old) = (&self.new.all[new], &self.old.all[old]);
         let alias = match (old.family == new.family, old.name) {
             (true, Some(name)) => name.to_owned(),
@@ -909,25 +936,22 @@ impl<'l> LayoutComparison<'_, 'l> {
             (false, true) => ": older programs cannot read new rows",
             (false, false) => "",
         };
-        let text = format!(
-            "{} is dropped and {} added, of the same type{fails}; if this is a new name, write `#[row(alias = \"{alias}\")]`, so that \
-             older values are read",
-            old.written(),
-            new.written(),
-        );
-        SchemaChange {
-            text,
-            reads_older_rows: !new.is_in_every_row(),
+        LayoutChange {
+            text: format!(
+                "{} is dropped and {} added, of the same type{fails}",
+                old.written(),
+                new.written()
+            ),
+            is_unread: new.is_in_every_row(),
             breaks_older_programs: old.is_in_every_row(),
-            is_of_columns: false,
-            is_of_values: false,
-            rename: Some((old.path(), new.path())),
-            is_of_former_rows: false,
+            alias: Some(alias),
+            rename: Some(format!("{}={}", old.path(), new.path())),
+            ..LayoutChange::default()
         }
     }
 
     /// What is declared of families, which decides about no value.
-    fn rules(&self) -> Vec<SchemaChange> {
+    fn rules(&self) -> Vec<LayoutChange> {
         let change = |family: &str| {
             let of = |columns: &LayoutColumns<'l>| columns.rule(family).and_then(|rule| rule.gc);
             let (old, new) = (of(self.old), of(self.new));
@@ -937,7 +961,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             let shown = |gc: Option<_>| {
                 gc.map_or_else(|| "the default".to_owned(), |gc: super::layout::GcLayout| format!("`{gc}`"))
             };
-            Some(SchemaChange::harmless(format!(
+            Some(LayoutChange::harmless(format!(
                 "the garbage collection of the family `{family}` was {} and is now {}; a table that exists keeps its rule until \
                  `modify_families` sets another",
                 shown(old),
@@ -947,15 +971,15 @@ impl<'l> LayoutComparison<'_, 'l> {
         self.new.families_with(self.old).into_iter().filter_map(change).collect()
     }
 
-    fn change(&self, found: &Found<'l>) -> SchemaChange {
-        SchemaChange {
+    fn change(&self, found: &Found<'l>) -> LayoutChange {
+        LayoutChange {
             text: self.text(found),
-            reads_older_rows: !found.breaks_reading,
+            is_unread: found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
             is_of_columns: self.is_of_columns(found.topic),
             is_of_values: matches!(found.topic, Topic::Type { .. }),
-            rename: None,
             is_of_former_rows: matches!(found.topic, Topic::AliasDropped { .. }),
+            ..LayoutChange::default()
         }
     }
 
