@@ -306,7 +306,7 @@ impl StoredType {
             Self::Date => CellType::Date,
             Self::Json => CellType::Json,
             Self::Proto => CellType::Proto,
-            Self::UnixTime(unit) => CellType::UnixTime(unit.unit()),
+            Self::UnixTime(unit) => CellType::UnixTime(*unit),
             Self::Custom(name) => CellType::Custom(leak_text(name)),
         }
     }
