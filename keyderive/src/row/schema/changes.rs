@@ -6,8 +6,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use keyderive_layout::row::{GcLayout, KindLayout, RuleLayout};
+
 use super::RowSchema;
-use super::layout::{Absent, ColumnLayout, FieldLayout, KindLayout, RowLayout, RuleLayout, SchemaError};
+use super::layout::{Absent, ColumnLayout, FieldLayout, RowLayout, SchemaError};
 use super::stored::StoredType;
 
 impl RowSchema {
@@ -323,7 +325,12 @@ impl<'l> LayoutColumn<'l> {
 
     /// What the column holds, for a text that compares two.
     pub(super) fn shown(&self) -> String {
-        let value = match self.kind.aggregate() {
+        let aggregate = self.kind.aggregate().map(|(of, window)| match of {
+            "Min" => ("minimum", window),
+            "Max" => ("maximum", window),
+            _ => ("sum", window),
+        });
+        let value = match aggregate {
             None => self.stored.to_string(),
             Some((of, None)) => format!("a {of}"),
             Some((of, Some(0))) => format!("a {of} in windows of any width"),
@@ -854,9 +861,8 @@ impl<'l> LayoutComparison<'_, 'l> {
             if old == new {
                 return None;
             }
-            let shown = |gc: Option<_>| {
-                gc.map_or_else(|| "the default".to_owned(), |gc: super::layout::GcLayout| format!("`{gc}`"))
-            };
+            let shown =
+                |gc: Option<_>| gc.map_or_else(|| "the default".to_owned(), |gc: GcLayout| format!("`{gc}`"));
             Some(LayoutChange::harmless(format!(
                 "the garbage collection of the family `{family}` was {} and is now {}; a table that exists keeps its rule until \
                  `modify_families` sets another",

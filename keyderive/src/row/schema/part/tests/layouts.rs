@@ -3,13 +3,12 @@
 use std::fmt;
 
 use fastrand::Rng;
+use keyderive_layout::row::{KindLayout, PlaceLayout, RuleLayout};
 
 use crate::key::TimeUnit;
 use crate::row::ColumnSchema;
 use crate::row::schema::RowSchema;
-use crate::row::schema::layout::{
-    Absent, ColumnLayout, FieldLayout, KindLayout, PlaceLayout, RowLayout, RuleLayout,
-};
+use crate::row::schema::layout::{Absent, ColumnLayout, FieldLayout, RowLayout};
 use crate::row::schema::stored::{StoredType, Variant};
 
 /// All families that a type can have.
