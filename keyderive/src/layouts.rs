@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::dynamic::{KeyLayout, LayoutError, TableLayout, unique_json};
 use crate::key::{KeyChange, KeyType, RowKey, Schema};
 use crate::row::{DEFAULT_FAMILY, Row, RowSchema};
+pub use crate::row::{LayoutChange, LayoutChanges};
 
 /// The version of the file.
 const FORMAT: u32 = 1;
@@ -370,7 +371,7 @@ impl Layouts {
     fn check_renames(&self, committed: &Self, accepted: &str, path: &Path) -> Result<(), LayoutsError> {
         let mut changes = self.changes_from(committed);
         let pairs: Vec<_> = changes.iter().filter_map(|change| Some(change.rename()?.to_owned())).collect();
-        let command = changes.bless_command().unwrap_or_default();
+        let command = bless_command(&changes).unwrap_or_default();
         let accepted = listed_pairs(accepted, &pairs);
         changes.0.retain(|change| change.rename().is_some_and(|pair| !accepted.contains(&pair)));
         match changes.0.is_empty() {
@@ -493,21 +494,22 @@ fn table_changes(table: &str, older: &[KeyEntry], newer: &[KeyEntry]) -> Vec<Lay
     let same = |one: &KeyEntry, other: &KeyEntry| is_alone || one.tag() == other.tag();
     for old in older {
         let Some(new) = newer.iter().find(|new| same(old, new)) else {
-            found.push(LayoutChange::harmful(
-                format!(
+            found.push(LayoutChange {
+                text: format!(
                     "key of `{table}`: `{}` is gone: its rows stay stored, as foreign rows",
                     old.key_type
                 ),
-                false,
-            ));
+                is_unread: true,
+                ..LayoutChange::default()
+            });
             continue;
         };
         for KeyChange { part, old, new, effect } in crate::key::changes(&old.key, &new.key) {
             found.push(LayoutChange {
                 text: format!("key of `{table}`: {part} was {old} and is {new}: {effect}"),
-                reads_older_rows: effect.reads_older_rows(),
+                is_unread: !effect.reads_older_rows(),
                 breaks_older_programs: effect.breaks_older_programs(),
-                rename: None,
+                ..LayoutChange::default()
             });
         }
         if old.key_type != new.key_type {
@@ -546,25 +548,13 @@ fn row_changes(table: &str, older: &[RowEntry], newer: &[RowEntry]) -> Vec<Layou
             continue;
         }
         match RowSchema::changes_between(&new.row.to_string(), &old.row.to_string()) {
-            Ok(changes) => found.extend(changes.iter().map(|change| {
-                // Others are not read, whatever the name.
-                let rename = change.rename().filter(|_| change.reads_older_rows());
-                let rename = rename.map(|(old, new)| format!("{table}/{old}={new}"));
-                let text = match &rename {
-                    Some(pair) => format!("; if it is another column, accept the pair `{pair}`"),
-                    None => String::new(),
-                };
-                LayoutChange {
-                    text: format!("row of `{table}`: {change}{text}"),
-                    reads_older_rows: change.reads_older_rows() && rename.is_none(),
-                    breaks_older_programs: change.breaks_older_programs(),
-                    rename,
-                }
-            })),
-            Err(error) => found.push(LayoutChange::harmful(
-                format!("row of `{table}`: `{}` cannot be compared: {error}", old.row_type),
-                true,
-            )),
+            Ok(changes) => found.extend(changes.iter().map(|change| change.in_table(table))),
+            Err(error) => found.push(LayoutChange {
+                text: format!("row of `{table}`: `{}` cannot be compared: {error}", old.row_type),
+                is_unread: true,
+                breaks_older_programs: true,
+                ..LayoutChange::default()
+            }),
         }
     }
     for new in newer.iter().filter(|new| !older.iter().any(|old| same(old, new))) {
@@ -573,101 +563,12 @@ fn row_changes(table: &str, older: &[RowEntry], newer: &[RowEntry]) -> Vec<Layou
     found
 }
 
-/// The differences between layouts and older ones, from [`Layouts::changes_from`]. Printed with `{}`, a line each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LayoutChanges(Vec<LayoutChange>);
-
-impl LayoutChanges {
-    /// The changes, table by table.
-    pub fn iter(&self) -> impl Iterator<Item = &LayoutChange> {
-        self.0.iter()
-    }
-
-    /// Whether programs of both layouts can share the tables: each reads what both write.
-    #[must_use]
-    pub fn are_compatible(&self) -> bool {
-        self.iter().all(|change| change.reads_older_rows && !change.breaks_older_programs)
-    }
-
-    /// The command that writes the file and accepts every pair that may be a rename; `None` without one.
-    fn bless_command(&self) -> Option<String> {
-        let pairs: Vec<_> = self.iter().filter_map(LayoutChange::rename).collect();
-        // In a shell, a quotation mark ends the text, stands by itself, and begins the text again.
-        let list = pairs.join(",").replace('\'', r"'\''");
-        (!pairs.is_empty()).then(|| format!("{BLESS}='{list}' cargo test"))
-    }
-}
-
-impl fmt::Display for LayoutChanges {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|change| writeln!(f, "{change}"))
-    }
-}
-
-/// One difference between layouts and older ones. Printed with `{}`: the table, what changed, and what that does to stored rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LayoutChange {
-    text: String,
-    reads_older_rows: bool,
-    breaks_older_programs: bool,
-    rename: Option<String>,
-}
-
-impl LayoutChange {
-    fn harmless(text: String) -> Self {
-        Self { text, reads_older_rows: true, breaks_older_programs: false, rename: None }
-    }
-
-    fn harmful(text: String, breaks_older_programs: bool) -> Self {
-        Self { reads_older_rows: false, breaks_older_programs, ..Self::harmless(text) }
-    }
-
-    /// Whether the newer program finds and reads all stored rows that the older one does, with their values. False for a possible
-    /// [rename](Self::rename).
-    #[must_use]
-    pub fn reads_older_rows(&self) -> bool {
-        self.reads_older_rows
-    }
-
-    /// A dropped column and an added one of its type, as `table/family:name=family:name`, if the one may have been renamed to the other:
-    /// then no program reads its older values. `#[row(alias = "…")]` with the former name reads them. Every such pair is a change of its
-    /// own.
-    ///
-    /// ```
-    /// use keyderive::layouts::Layouts;
-    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
-    ///
-    /// #[derive(keyderive::Row)]
-    /// struct User { mail: Option<String> }
-    ///
-    /// mod next {
-    ///     #[derive(keyderive::Row)]
-    ///     pub struct User { email: Option<String> }
-    /// }
-    ///
-    /// let older = Layouts::new().table::<UserKey, User>("users");
-    /// let changes = Layouts::new().table::<UserKey, next::User>("users").changes_from(&older);
-    /// let change = changes.iter().next().unwrap();
-    /// assert_eq!(change.rename(), Some("users/cf:mail=cf:email"));
-    /// assert!(!change.reads_older_rows());
-    /// ```
-    #[must_use]
-    pub fn rename(&self) -> Option<&str> {
-        self.rename.as_deref()
-    }
-
-    /// Whether this change forbids running programs of both layouts at the same time: one would not read, not find, overwrite or hide what
-    /// the other writes.
-    #[must_use]
-    pub fn breaks_older_programs(&self) -> bool {
-        self.breaks_older_programs
-    }
-}
-
-impl fmt::Display for LayoutChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
+/// The command that writes the file and accepts every pair that may be a rename; `None` without one.
+fn bless_command(changes: &LayoutChanges) -> Option<String> {
+    let pairs: Vec<_> = changes.iter().filter_map(LayoutChange::rename).collect();
+    // In a shell, a quotation mark ends the text, stands by itself, and begins the text again.
+    let list = pairs.join(",").replace('\'', r"'\''");
+    (!pairs.is_empty()).then(|| format!("{BLESS}='{list}' cargo test"))
 }
 
 /// Why layouts differ from a file's, or why the file cannot be read.
@@ -720,7 +621,7 @@ impl fmt::Display for LayoutsError {
             Fault::Changed { path, changes } => {
                 writeln!(f, "the layouts of this program are not those of `{}`:", path.display())?;
                 changes.iter().try_for_each(|change| writeln!(f, "- {change}"))?;
-                let (command, is_other) = match changes.bless_command() {
+                let (command, is_other) = match bless_command(changes) {
                     Some(command) => (command, ", and no column has a new name"),
                     None => (format!("{BLESS}=1 cargo test"), ""),
                 };

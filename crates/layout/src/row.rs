@@ -1,6 +1,10 @@
 //! The layout of the columns of one struct, and its rules.
 
 use std::collections::HashMap;
+use std::fmt;
+
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
 
 use crate::Words;
 
@@ -22,7 +26,7 @@ pub struct Struct {
     /// The fields that are families.
     pub families: Vec<Family>,
     /// How long families are kept.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<RuleLayout>,
 }
 
 /// A column.
@@ -35,16 +39,17 @@ pub struct Column {
     /// Its qualifier.
     pub name: String,
     /// Its former places, in the order of reading.
-    pub aliases: Vec<Alias>,
+    pub aliases: Vec<PlaceLayout>,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: KindLayout,
     /// Whether it has a fault of its family that its reader has said already.
     pub is_doubtful: bool,
 }
 
-/// A former place of a column.
-#[derive(Clone, Debug)]
-pub struct Alias {
+/// A place of a value, such as a former one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(deny_unknown_fields))]
+pub struct PlaceLayout {
     /// The family.
     pub family: String,
     /// The qualifier.
@@ -59,44 +64,86 @@ pub struct Family {
     /// The family's name.
     pub name: String,
     /// What each column of a map holds.
-    pub kind: Kind,
+    pub kind: KindLayout,
 }
 
-/// What a column holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+/// What a column holds. The width of windows is 0 where none is given, and for maps, whose windows have any width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(Serialize, Deserialize),
+    serde(rename_all = "snake_case", deny_unknown_fields)
+)]
+#[allow(missing_docs, reason = "the enum says them")]
+pub enum KindLayout {
     /// The newest value.
     Value,
+    /// The newest value with its time.
+    Timestamped,
     /// Every version.
     Versions,
     /// An integer in which the server counts.
     Counter,
-    /// A value that the server aggregates: `Sum`, `Min` or `Max`.
-    Aggregate(&'static str),
-    /// An aggregate of each window of time.
-    Windows(&'static str, Window),
+    /// A sum that the server keeps.
+    Sum,
+    /// A minimum.
+    Min,
+    /// A maximum.
+    Max,
+    /// A sum for each window of time.
+    SumVersions { window_micros: i64 },
+    /// A minimum for each.
+    MinVersions { window_micros: i64 },
+    /// A maximum for each.
+    MaxVersions { window_micros: i64 },
 }
 
-/// The width of windows of time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// In microseconds; `None` if none is given.
-    pub micros: Option<i64>,
-    /// As it is written.
-    pub written: String,
-}
-
-/// How long the cells of a family are kept, in microseconds.
-#[derive(Clone, Debug, Default)]
-pub struct Rule {
+/// How long the cells of a family are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(deny_unknown_fields))]
+pub struct RuleLayout {
     /// The family.
     pub family: String,
-    /// After which age they are deleted, whatever else is said.
-    pub max_age: Option<u64>,
+    /// Which cells are deleted, if that is declared.
+    pub gc: Option<GcLayout>,
     /// After which age they are not read.
-    pub ttl: Option<u64>,
-    /// Whether one version of a column is kept.
-    pub keeps_one: bool,
+    pub ttl_secs: Option<u64>,
+    /// Whether `put` empties the family first.
+    pub exclusive: bool,
+}
+
+/// Which cells are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(Serialize, Deserialize),
+    serde(rename_all = "snake_case", deny_unknown_fields)
+)]
+#[allow(missing_docs, reason = "the names say them")]
+pub enum GcLayout {
+    /// None.
+    Never,
+    /// Those beyond one of the limits.
+    Any { max_age_secs: Option<u64>, max_versions: Option<u32> },
+    /// Those beyond both.
+    All { max_age_secs: u64, max_versions: u32 },
+}
+
+/// In words, for the text of a change.
+impl fmt::Display for GcLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Never | Self::Any { max_age_secs: None, max_versions: None } => f.write_str("never"),
+            Self::Any { max_age_secs: Some(age), max_versions: None } => write!(f, "after {age}s"),
+            Self::Any { max_age_secs: None, max_versions: Some(most) } => write!(f, "beyond {most} versions"),
+            Self::Any { max_age_secs: Some(age), max_versions: Some(most) } => {
+                write!(f, "after {age}s or beyond {most} versions")
+            }
+            Self::All { max_age_secs, max_versions } => {
+                write!(f, "after {max_age_secs}s and beyond {max_versions} versions")
+            }
+        }
+    }
 }
 
 /// A broken rule of columns or families.
@@ -174,7 +221,7 @@ pub enum Reason {
     CounterAlias,
     AggregateAlias,
     NoWindow,
-    WindowOfDay { written: String },
+    WindowOfDay,
     TwoRules { family: String },
     TtlAboveAge,
     TtlAlias { family: String },
@@ -186,18 +233,34 @@ pub enum Reason {
     FamilyOfAggregates { family: String, aggregate: &'static str, other: String },
 }
 
-impl Kind {
-    /// The aggregate that the server keeps.
-    fn aggregate(&self) -> Option<&'static str> {
+impl KindLayout {
+    /// The aggregate that the server keeps, `Sum`, `Min` or `Max`, with the width of its windows if it has some; none if programs set
+    /// the values.
+    #[must_use]
+    pub fn aggregate(self) -> Option<(&'static str, Option<i64>)> {
         match self {
-            Self::Value | Self::Versions | Self::Counter => None,
-            Self::Aggregate(name) | Self::Windows(name, _) => Some(name),
+            Self::Value | Self::Timestamped | Self::Versions | Self::Counter => None,
+            Self::Sum => Some(("Sum", None)),
+            Self::Min => Some(("Min", None)),
+            Self::Max => Some(("Max", None)),
+            Self::SumVersions { window_micros } => Some(("Sum", Some(window_micros))),
+            Self::MinVersions { window_micros } => Some(("Min", Some(window_micros))),
+            Self::MaxVersions { window_micros } => Some(("Max", Some(window_micros))),
         }
     }
 
-    fn window(&self) -> Option<&Window> {
-        match self {
-            Self::Windows(_, window) => Some(window),
+    /// The width of its windows, if it has some.
+    #[must_use]
+    pub fn window_micros(self) -> Option<i64> {
+        self.aggregate()?.1
+    }
+}
+
+impl RuleLayout {
+    /// The age above which one of its limits removes a cell.
+    fn max_age_secs(&self) -> Option<u64> {
+        match self.gc {
+            Some(GcLayout::Any { max_age_secs, .. }) => max_age_secs,
             _ => None,
         }
     }
@@ -239,19 +302,15 @@ impl Struct {
         if !column.aliases.is_empty() {
             // Under a new name, the server begins anew.
             match column.kind {
-                Kind::Counter => faults.add(place(ColumnPart::Kind), Reason::CounterAlias),
-                Kind::Aggregate(_) | Kind::Windows(..) => {
-                    faults.add(place(ColumnPart::Alias(0)), Reason::AggregateAlias);
-                }
-                Kind::Value | Kind::Versions => {}
+                KindLayout::Counter => faults.add(place(ColumnPart::Kind), Reason::CounterAlias),
+                KindLayout::Value | KindLayout::Timestamped | KindLayout::Versions => {}
+                _ => faults.add(place(ColumnPart::Alias(0)), Reason::AggregateAlias),
             }
         }
-        match column.kind.window() {
-            Some(Window { micros: None, .. }) => faults.add(place(ColumnPart::Kind), Reason::NoWindow),
-            Some(Window { micros: Some(micros), written })
-                if *micros <= 0 || micros % SECOND != 0 || DAY % micros != 0 =>
-            {
-                faults.add(place(ColumnPart::Window), Reason::WindowOfDay { written: written.clone() });
+        match column.kind.window_micros() {
+            Some(0) => faults.add(place(ColumnPart::Kind), Reason::NoWindow),
+            Some(micros) if micros < 0 || micros % SECOND != 0 || DAY % micros != 0 => {
+                faults.add(place(ColumnPart::Window), Reason::WindowOfDay);
             }
             Some(_) | None => {}
         }
@@ -265,10 +324,10 @@ impl Struct {
             faults.add(place(FamilyPart::Name), Reason::FamilyOfRow { family: family.name.clone() });
         }
         let of_column = |option| Reason::OfColumn { option, family: family.label.clone() };
-        if family.kind == Kind::Counter {
+        if family.kind == KindLayout::Counter {
             faults.add(place(FamilyPart::Kind), of_column("counter"));
         }
-        if family.kind.window().is_some_and(|window| window.micros.is_some()) {
+        if family.kind.window_micros().is_some_and(|micros| micros != 0) {
             faults.add(place(FamilyPart::Window), of_column("window"));
         }
     }
@@ -331,7 +390,7 @@ impl Struct {
             if !is_known {
                 faults.family_name(Place::Rule(at, RulePart::Family), &rule.family);
             }
-            if let (Some(ttl), Some(max_age)) = (rule.ttl, rule.max_age)
+            if let (Some(ttl), Some(max_age)) = (rule.ttl_secs, rule.max_age_secs())
                 && ttl > max_age
             {
                 faults.add(Place::Rule(at, RulePart::Ttl), Reason::TtlAboveAge);
@@ -344,7 +403,9 @@ impl Struct {
             for (at, family) in
                 self.families.iter().enumerate().filter(|(_, family)| family.name == rule.family)
             {
-                if let (Kind::Aggregate(_), Some(_)) = (&family.kind, rule.max_age.or(rule.ttl)) {
+                if let (Some((_, None)), Some(_)) =
+                    (family.kind.aggregate(), rule.max_age_secs().or(rule.ttl_secs))
+                {
                     faults.add(Place::Family(at, FamilyPart::Kind), Reason::AggregateExpires);
                 }
             }
@@ -354,9 +415,10 @@ impl Struct {
     /// Aggregates are alone in their families.
     fn aggregates(&self, faults: &mut Faults) {
         for one in self.columns.iter().filter(|one| !one.is_doubtful) {
-            let Some(aggregate) = one.kind.aggregate() else { continue };
+            let Some((aggregate, _)) = one.kind.aggregate() else { continue };
             for (at, other) in self.columns.iter().enumerate() {
-                if other.family == one.family && other.kind.aggregate() != Some(aggregate) {
+                if other.family == one.family && other.kind.aggregate().is_none_or(|(of, _)| of != aggregate)
+                {
                     let (family, other) = (one.family.clone(), other.name.clone());
                     let reason = Reason::FamilyOfAggregates { family, aggregate, other };
                     faults.add(Place::Column(at, ColumnPart::Whole), reason);
@@ -367,26 +429,31 @@ impl Struct {
 }
 
 /// A column in a family with a rule.
-fn ruled(at: usize, column: &Column, rule: &Rule, faults: &mut Faults) {
+fn ruled(at: usize, column: &Column, rule: &RuleLayout, faults: &mut Faults) {
     let mut fault = |part, reason| faults.add(Place::Column(at, part), reason);
     let family = || rule.family.clone();
-    if rule.ttl.is_some()
+    if rule.ttl_secs.is_some()
         && let Some(nth) = column.aliases.iter().position(|alias| alias.family != column.family)
     {
         fault(ColumnPart::Alias(nth), Reason::TtlAlias { family: family() });
     }
-    if rule.keeps_one && matches!(column.kind, Kind::Versions | Kind::Windows(..)) {
+    let window = column.kind.window_micros();
+    let keeps_one = matches!(rule.gc, Some(GcLayout::Any { max_versions: Some(1), .. }));
+    if keeps_one && (column.kind == KindLayout::Versions || window.is_some()) {
         fault(ColumnPart::Kind, Reason::KeepsOne { column: column.name.clone(), family: family() });
     }
-    match (&column.kind, rule.max_age.or(rule.ttl)) {
-        (Kind::Counter, Some(_)) => fault(ColumnPart::Kind, Reason::CounterExpires),
-        (Kind::Aggregate(_), Some(_)) => fault(ColumnPart::Kind, Reason::AggregateExpires),
+    let expires = rule.max_age_secs().or(rule.ttl_secs).is_some();
+    match (column.kind.aggregate(), window) {
+        (None, _) if column.kind == KindLayout::Counter && expires => {
+            fault(ColumnPart::Kind, Reason::CounterExpires);
+        }
+        (Some(_), None) if expires => fault(ColumnPart::Kind, Reason::AggregateExpires),
         // A window has the time of its start, and an addition at its end must not be too old for the family.
-        (Kind::Windows(_, Window { micros: Some(window), .. }), _) => {
-            let is_longer = |than: u64| u64::try_from(*window).is_ok_and(|window| window > than);
-            if rule.ttl.is_some_and(is_longer) {
+        (_, Some(window)) => {
+            let is_longer = |secs: u64| i128::from(window) > i128::from(secs) * i128::from(SECOND);
+            if rule.ttl_secs.is_some_and(is_longer) {
                 fault(ColumnPart::Window, Reason::WindowAboveTtl);
-            } else if rule.max_age.is_some_and(is_longer) {
+            } else if rule.max_age_secs().is_some_and(is_longer) {
                 fault(ColumnPart::Window, Reason::WindowAboveAge);
             }
         }
@@ -483,8 +550,8 @@ impl Reason {
                 "write its width, such as `#[row(window = \"1h\")]`",
                 "write its width as `window_micros`",
             ),
-            Self::WindowOfDay { written } => (
-                format!("{written} does not divide a day"),
+            Self::WindowOfDay => (
+                "the window does not divide a day".into(),
                 "write a window such as \"1h\"",
                 "write a window such as 3600000000",
             ),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyderive_layout::row::GcLayout;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::meta::ParseNestedMeta;
@@ -23,17 +24,9 @@ pub(super) struct StructAttrs {
 
 /// How long the cells of a family are kept.
 pub(super) struct RuleAttrs {
-    pub(super) gc: Attr<GcAttr>,
+    pub(super) gc: Attr<GcLayout>,
     pub(super) ttl: Attr<Duration>,
     pub(super) exclusive: Attr<()>,
-}
-
-/// `gc(…)`
-#[derive(Clone, Copy)]
-pub(super) enum GcAttr {
-    Never,
-    Any { max_age: Option<Duration>, max_versions: Option<u32> },
-    All { max_age: Duration, max_versions: u32 },
 }
 
 /// The attributes of a field.
@@ -133,7 +126,7 @@ impl RuleAttrs {
                 skip_value(meta.input)?;
                 return Ok(true);
             }
-            if let Some(gc) = GcAttr::read(cx, meta)? {
+            if let Some(gc) = read_gc(cx, meta)? {
                 self.gc.set(cx, &meta.path, gc);
             }
         // #[row(ttl = "7d")]
@@ -151,65 +144,63 @@ impl RuleAttrs {
     }
 }
 
-impl GcAttr {
-    /// Reads what is in the parentheses; none after a fault.
-    fn read(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<Option<Self>> {
-        let errors = cx.error_count();
-        if meta.input.fork().parse::<proc_macro2::Group>().is_ok_and(|group| group.stream().is_empty()) {
-            cx.error(
-                &meta.path,
-                "`gc` has empty parentheses; write `gc(max_age = \"30d\")`, `gc(max_versions = 1)` or `gc(never)`",
-            );
-            skip_value(meta.input)?;
-            return Ok(None);
-        }
-        let (mut never, mut all, mut limits) = (Attr::none("never"), Attr::none("all"), Limits::none());
-        meta.parse_nested_meta(|option| {
-            // gc(never)
-            if option.path.is_ident("never") {
-                return flag(cx, &option, &mut never);
-            }
-            // gc(all(max_age = "30d", max_versions = 3))
-            if option.path.is_ident("all") && option.input.peek(syn::token::Paren) {
-                let mut both = Limits::none();
-                option.parse_nested_meta(|limit| both.option(cx, &limit, "all", names::IN_GC_ALL))?;
-                match (both.max_age.get(), both.max_versions.get()) {
-                    (Some(max_age), Some(max_versions)) => {
-                        all.set(
-                            cx,
-                            &option.path,
-                            Self::All { max_age: *max_age, max_versions: *max_versions },
-                        );
-                    }
-                    _ if cx.error_count() > errors => {}
-                    _ => cx.error(
-                        &option.path,
-                        "`all` joins two limits; write `all(max_age = \"30d\", max_versions = 3)`",
-                    ),
-                }
-                return Ok(());
-            }
-            limits.option(cx, &option, "gc", names::IN_GC)
-        })?;
-        if cx.error_count() > errors {
-            return Ok(None);
-        }
-        let any = Self::Any {
-            max_age: limits.max_age.get().copied(),
-            max_versions: limits.max_versions.get().copied(),
-        };
-        let has_limit = limits.max_age.get().is_some() || limits.max_versions.get().is_some();
-        Ok(match (never.get(), all.get(), has_limit) {
-            (Some(()), None, false) => Some(Self::Never),
-            (None, Some(all), false) => Some(*all),
-            (None, None, true) => Some(any),
-            (None, None, false) => None,
-            _ => {
-                cx.error(&meta.path, "`gc` has two rules; keep one of `never`, `all(…)` and the limits");
-                None
-            }
-        })
+/// Reads what is in the parentheses of `gc(…)`; none after a fault.
+fn read_gc(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<Option<GcLayout>> {
+    let errors = cx.error_count();
+    if meta.input.fork().parse::<proc_macro2::Group>().is_ok_and(|group| group.stream().is_empty()) {
+        cx.error(
+            &meta.path,
+            "`gc` has empty parentheses; write `gc(max_age = \"30d\")`, `gc(max_versions = 1)` or `gc(never)`",
+        );
+        skip_value(meta.input)?;
+        return Ok(None);
     }
+    let (mut never, mut all, mut limits) = (Attr::none("never"), Attr::none("all"), Limits::none());
+    meta.parse_nested_meta(|option| {
+        // gc(never)
+        if option.path.is_ident("never") {
+            return flag(cx, &option, &mut never);
+        }
+        // gc(all(max_age = "30d", max_versions = 3))
+        if option.path.is_ident("all") && option.input.peek(syn::token::Paren) {
+            let mut both = Limits::none();
+            option.parse_nested_meta(|limit| both.option(cx, &limit, "all", names::IN_GC_ALL))?;
+            match (both.max_age.get(), both.max_versions.get()) {
+                (Some(max_age), Some(max_versions)) => {
+                    all.set(
+                        cx,
+                        &option.path,
+                        GcLayout::All { max_age_secs: max_age.as_secs(), max_versions: *max_versions },
+                    );
+                }
+                _ if cx.error_count() > errors => {}
+                _ => cx.error(
+                    &option.path,
+                    "`all` joins two limits; write `all(max_age = \"30d\", max_versions = 3)`",
+                ),
+            }
+            return Ok(());
+        }
+        limits.option(cx, &option, "gc", names::IN_GC)
+    })?;
+    if cx.error_count() > errors {
+        return Ok(None);
+    }
+    let any = GcLayout::Any {
+        max_age_secs: limits.max_age.get().map(Duration::as_secs),
+        max_versions: limits.max_versions.get().copied(),
+    };
+    let has_limit = limits.max_age.get().is_some() || limits.max_versions.get().is_some();
+    Ok(match (never.get(), all.get(), has_limit) {
+        (Some(()), None, false) => Some(GcLayout::Never),
+        (None, Some(all), false) => Some(*all),
+        (None, None, true) => Some(any),
+        (None, None, false) => None,
+        _ => {
+            cx.error(&meta.path, "`gc` has two rules; keep one of `never`, `all(…)` and the limits");
+            None
+        }
+    })
 }
 
 /// The limits of a garbage collection rule.

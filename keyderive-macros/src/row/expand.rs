@@ -1,13 +1,13 @@
 //! Generates the code of a row type: its constants and the impls, in one scope.
 
 use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
 
+use keyderive_layout::row::GcLayout;
 use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{DeriveInput, GenericParam, Generics, Lifetime, Type, parse_quote};
 
-use super::attr::{GcAttr, RuleAttrs};
+use super::attr::RuleAttrs;
 use super::check::docs;
 use super::model::{FamilyType, Field, Row, Values};
 use crate::attr::unraw;
@@ -869,23 +869,20 @@ impl Code<'_, '_> {
             Some(value) => quote!(#private::core::option::Option::Some(#value)),
             None => quote!(#private::core::option::Option::None),
         };
-        let duration = |duration: Duration| {
-            let seconds = duration.as_secs();
-            quote!(#private::core::time::Duration::from_secs(#seconds))
-        };
+        let secs = |secs: u64| quote!(#private::core::time::Duration::from_secs(#secs));
         let gc = rule.gc.get().map(|gc| match gc {
-            GcAttr::Never => quote!(#generated::DeclaredGc::Never),
-            GcAttr::Any { max_age, max_versions } => {
-                let max_age = optional(max_age.map(duration));
+            GcLayout::Never => quote!(#generated::DeclaredGc::Never),
+            GcLayout::Any { max_age_secs, max_versions } => {
+                let max_age = optional(max_age_secs.map(secs));
                 let max_versions = optional(max_versions.map(|versions| quote!(#versions)));
                 quote!(#generated::DeclaredGc::Any { max_age: #max_age, max_versions: #max_versions })
             }
-            GcAttr::All { max_age, max_versions } => {
-                let max_age = duration(*max_age);
+            GcLayout::All { max_age_secs, max_versions } => {
+                let max_age = secs(*max_age_secs);
                 quote!(#generated::DeclaredGc::All { max_age: #max_age, max_versions: #max_versions })
             }
         });
-        let (gc, ttl) = (optional(gc), optional(rule.ttl.get().copied().map(duration)));
+        let (gc, ttl) = (optional(gc), optional(rule.ttl.get().map(|ttl| secs(ttl.as_secs()))));
         let is_exclusive = rule.exclusive.get().is_some();
         quote!(#generated::FamilyRule { family: #family, gc: #gc, ttl: #ttl, is_exclusive: #is_exclusive })
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use keyderive_layout::Words;
 use keyderive_layout::row::{
-    Alias, Column, ColumnPart, Family, FamilyPart, Kind, Place, Rule, RulePart, Struct, Window,
+    Column, ColumnPart, Family, FamilyPart, KindLayout, Place, PlaceLayout, RuleLayout, RulePart, Struct,
 };
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-use super::attr::{FamilyAttr, GcAttr, RuleAttrs};
+use super::attr::{FamilyAttr, RuleAttrs};
 use super::model::{Field, Row, Values, aggregate_name, argument};
 use crate::ctxt::Ctxt;
 
@@ -41,13 +41,9 @@ pub(super) fn check(cx: &Ctxt, row: &Row<'_>, is_doubtful: impl Fn(&Field<'_>) -
     }
 }
 
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
 fn column(field: &Field<'_>, is_doubtful: bool) -> Column {
     let family = field.family().unwrap_or_default();
-    let alias = |alias: super::model::Alias<'_>| Alias {
+    let alias = |alias: super::model::Alias<'_>| PlaceLayout {
         family: alias.family.unwrap_or_else(|| family.to_owned()),
         name: alias.name,
     };
@@ -64,31 +60,38 @@ fn column(field: &Field<'_>, is_doubtful: bool) -> Column {
 fn family(field: &Field<'_>) -> Family {
     // A window of a family is a fault, whatever its columns hold.
     let kind = match field.attrs.window.get() {
-        Some(_) => Kind::Windows("Sum", window(field)),
+        Some(_) => KindLayout::SumVersions { window_micros: window_micros(field) },
         None => kind(field),
     };
     Family { label: field.ident.to_string(), name: field.name.clone(), kind }
 }
 
-fn kind(field: &Field<'_>) -> Kind {
+fn kind(field: &Field<'_>) -> KindLayout {
     if field.attrs.counter.get().is_some() {
-        return Kind::Counter;
+        return KindLayout::Counter;
     }
+    let window_micros = window_micros(field);
     match field.values() {
-        Values::Versions(_) => Kind::Versions,
-        Values::Aggregate(ty) => Kind::Aggregate(aggregate_name(ty).unwrap_or_default()),
-        Values::Aggregates(ty) => Kind::Windows(aggregate_name(ty).unwrap_or_default(), window(field)),
-        Values::One(_) | Values::Optional(_) | Values::Timestamped(_) | Values::OptionalTimestamped(_) => {
-            Kind::Value
-        }
+        Values::One(_) | Values::Optional(_) => KindLayout::Value,
+        Values::Timestamped(_) | Values::OptionalTimestamped(_) => KindLayout::Timestamped,
+        Values::Versions(_) => KindLayout::Versions,
+        Values::Aggregate(ty) => match aggregate_name(ty) {
+            Some("Min") => KindLayout::Min,
+            Some("Max") => KindLayout::Max,
+            _ => KindLayout::Sum,
+        },
+        Values::Aggregates(ty) => match aggregate_name(ty) {
+            Some("Min") => KindLayout::MinVersions { window_micros },
+            Some("Max") => KindLayout::MaxVersions { window_micros },
+            _ => KindLayout::SumVersions { window_micros },
+        },
     }
 }
 
-fn window(field: &Field<'_>) -> Window {
-    Window {
-        micros: field.attrs.window.get().map(|window| micros(*window).cast_signed()),
-        written: field.attrs.window.tokens().map(ToString::to_string).unwrap_or_default(),
-    }
+/// The width of the windows, which is at most a century; 0 if none is given.
+fn window_micros(field: &Field<'_>) -> i64 {
+    let micros = field.attrs.window.get().map(Duration::as_micros);
+    micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or_default()
 }
 
 /// The rules of the struct and of its fields, each with its family.
@@ -101,16 +104,12 @@ fn rules<'r>(row: &'r Row<'_>) -> Vec<(&'r str, &'r RuleAttrs)> {
     std::iter::once(own).chain(of_fields).filter(|(_, rule)| rule.tokens().is_some()).collect()
 }
 
-fn rule_of(family: &str, rule: &RuleAttrs) -> Rule {
-    let (max_age, max_versions) = match rule.gc.get() {
-        Some(GcAttr::Any { max_age, max_versions }) => (*max_age, *max_versions),
-        _ => (None, None),
-    };
-    Rule {
+fn rule_of(family: &str, rule: &RuleAttrs) -> RuleLayout {
+    RuleLayout {
         family: family.to_owned(),
-        max_age: max_age.map(micros),
-        ttl: rule.ttl.get().copied().map(micros),
-        keeps_one: max_versions == Some(1),
+        gc: rule.gc.get().copied(),
+        ttl_secs: rule.ttl.get().map(Duration::as_secs),
+        exclusive: rule.exclusive.get().is_some(),
     }
 }
 

@@ -25,6 +25,8 @@ use crate::row::{FilterError, RowError};
 /// keys and values, for logs. [`source`](std::error::Error::source) is the underlying failure, if there is one. Programs
 /// match on [`kind`](Self::kind) or use the predicates. A clone is cheap.
 ///
+/// A remedy that names calls and attributes of this crate ends the text. `{:#}` leaves it out, for a tool that has other remedies.
+///
 /// ```
 /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
 /// match client.delete_table("events").await {
@@ -499,7 +501,7 @@ pub(crate) enum Repr {
     /// The declaration of a table is invalid.
     Definition { table: String, message: String },
     /// An existing table differs from its declaration.
-    Mismatch { table: String, message: String },
+    Mismatch { table: String, message: String, remedy: Option<&'static str> },
     /// The state of a re-keying does not let the call go on, or does not let its answer count.
     Rekeying { table: Arc<str>, key: Option<Bytes>, end: RekeyingEnd, cause: Option<Error> },
 }
@@ -772,10 +774,11 @@ impl Error {
     /// Adds to an error about a wrong table what it means for the earlier writes of the call.
     pub(crate) fn after_writes(self, hint: &str) -> Self {
         match self.repr() {
-            Repr::Mismatch { table, message } => {
-                let message = message.replace("nothing was sent", "nothing more was sent");
-                Self::mismatch(table, format!("{message}; {hint}"))
-            }
+            Repr::Mismatch { table, message, remedy } => Self::new(Repr::Mismatch {
+                table: table.clone(),
+                message: format!("{message}; {hint}"),
+                remedy: *remedy,
+            }),
             _ => self.with_hint(hint),
         }
     }
@@ -819,7 +822,15 @@ impl Error {
     }
 
     pub(crate) fn mismatch(table: &str, message: impl Into<String>) -> Self {
-        Self::new(Repr::Mismatch { table: table.into(), message: message.into() })
+        Self::new(Repr::Mismatch { table: table.into(), message: message.into(), remedy: None })
+    }
+
+    /// Adds to a mismatch what to do about it, in calls and attributes.
+    pub(crate) fn with_remedy(mut self, new: &'static str) -> Self {
+        if let Some(Repr::Mismatch { remedy, .. }) = Arc::get_mut(&mut self.0) {
+            *remedy = Some(new);
+        }
+        self
     }
 }
 

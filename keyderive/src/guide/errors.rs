@@ -9,7 +9,8 @@
 //! key type's [`decode`](crate::RowKey::decode) then reads its fields.
 //!
 //! Keys and values often hold personal data. [`redacted`](crate::Error::redacted) is a text for logs that must not have
-//! them: it leaves out keys, values, the text of a query, and the server's own message, which may name a row.
+//! them: it leaves out keys, values, the text of a query, and the server's own message, which may name a row. A text ends with the
+//! remedy, in calls and attributes of this crate; a tool for people who do not write the program prints `{:#}`, which leaves it out.
 //!
 //! ```
 //! use keyderive::{Client, Error, ErrorKind, RowKey};

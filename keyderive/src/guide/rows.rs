@@ -183,9 +183,9 @@
 //! # Ok::<(), keyderive::row::SchemaError>(())
 //! ```
 //!
-//! [`are_compatible`](crate::row::SchemaChanges::are_compatible) combines two answers: this type [reads older
-//! rows](crate::row::SchemaChanges::reads_older_rows), and programs with the older type [can run at the same
-//! time](crate::row::SchemaChanges::breaks_older_programs): each reads what the other writes, and neither overwrites or hides it. If you
+//! [`are_compatible`](crate::row::LayoutChanges::are_compatible) combines two answers: this type [reads older
+//! rows](crate::row::LayoutChanges::reads_older_rows), and programs with the older type [can run at the same
+//! time](crate::row::LayoutChanges::breaks_older_programs): each reads what the other writes, and neither overwrites or hides it. If you
 //! rename an optional column or family without an `alias`, the comparison sees one dropped and one new: compatible, but older values are no
 //! longer read. Each change says which program fails on what, and the remedy. If no older program runs while the newer one writes, the
 //! first answer is enough.

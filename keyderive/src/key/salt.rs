@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use keyderive_farmhash::fingerprint64;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::decimal;
 
@@ -41,7 +41,7 @@ pub enum SaltPlace {
 }
 
 /// What turns the hashed bytes into a bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SaltHash {

@@ -8,7 +8,7 @@ use super::{CellError, Name, RawRow};
 
 /// The error of writing a row, or of reading a stored row as its type.
 ///
-/// Its text names the column as `family:qualifier`, the found value, and the remedy.
+/// Its text names the column as `family:qualifier`, the found value, and the remedy; `{:#}` leaves out a remedy that names attributes.
 #[derive(Clone, Debug)]
 pub struct RowError(Box<Inner>);
 
@@ -151,13 +151,29 @@ impl RowError {
         fmt::from_fn(|f| {
             self.write_place(f)?;
             match &self.0.fault {
-                RowFault::Missing => f.write_str(MISSING),
+                RowFault::Missing => f.write_str(MISSING)?,
                 RowFault::Cell(error) if error.is_malformed() => {
-                    f.write_str(" does not hold a value of its field's type")
+                    f.write_str(" does not hold a value of its field's type")?;
                 }
-                RowFault::Cell(_) => f.write_str(" cannot be stored"),
+                RowFault::Cell(_) => f.write_str(" cannot be stored")?,
             }
+            self.write_remedy(f)
         })
+    }
+
+    /// What to do about it, in calls and attributes. The policy of reads of several rows comes last, since a read of one row has none.
+    pub(crate) fn remedy(&self) -> Option<&'static str> {
+        self.is_missing_column().then_some(
+            "make the field an `Option` or give it `#[row(default)]`; reads of several rows can leave such rows out, with \
+             `.on_unreadable(OnUnreadable::Skip)`",
+        )
+    }
+
+    fn write_remedy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.remedy() {
+            Some(remedy) if !f.alternate() => write!(f, "; {remedy}"),
+            _ => Ok(()),
+        }
     }
 
     fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -165,20 +181,18 @@ impl RowError {
     }
 }
 
-/// The policy of reads of several rows comes last, since a read of one row has none.
-const MISSING: &str = " is missing; make the field an `Option` or give it `#[row(default)]`, since an update, an addition or an \
-                       increment of a row that is not there writes only its own columns, and a `ttl` hides the older ones; a filter \
-                       of the scan can remove it too; reads of several rows can leave such rows out, with \
-                       `.on_unreadable(OnUnreadable::Skip)`";
+const MISSING: &str = " is missing, and the row type requires it: an update, an addition or an increment of a row that is not there writes \
+                       only its own columns, a `ttl` hides the older ones, and a filter of the scan can remove it";
 
 impl Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_place(f)?;
         match &self.0.fault {
-            RowFault::Missing if self.0.present.is_empty() => f.write_str(MISSING),
-            RowFault::Missing => write!(f, "{MISSING}; the row has {}", self.0.present.join(", ")),
-            RowFault::Cell(error) => write!(f, " {error}"),
+            RowFault::Missing if self.0.present.is_empty() => f.write_str(MISSING)?,
+            RowFault::Missing => write!(f, "{MISSING}; the row has {}", self.0.present.join(", "))?,
+            RowFault::Cell(error) => write!(f, " {error}")?,
         }
+        self.write_remedy(f)
     }
 }
 

@@ -187,7 +187,7 @@ pub(crate) use raw::CellSpans;
 pub(crate) use raw::Shown;
 pub use raw::{RawCell, RawCells, RawRow};
 pub use schema::{
-    ColumnKind, ColumnSchema, DeclaredColumn, RowSchema, SchemaChange, SchemaChanges, SchemaError,
+    ColumnKind, ColumnSchema, DeclaredColumn, LayoutChange, LayoutChanges, RowSchema, SchemaError,
 };
 pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
 pub(crate) use select::Selection;

@@ -11,7 +11,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use self::changes::{SchemaChange, SchemaChanges};
+pub use self::changes::{LayoutChange, LayoutChanges};
 pub use self::layout::SchemaError;
 
 use super::{CellType, Name};

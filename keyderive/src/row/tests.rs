@@ -188,7 +188,7 @@ async fn absent_columns_are_none_default_or_an_error() {
     assert_eq!(read, Event { retries: 0, tries: 3, views: 0, ..least_event() });
     delete("kind").await;
     let text = events.get(&KEY).await.unwrap_err().to_string();
-    assert!(text.contains("column `cf:kind` is missing; make the field an `Option`"), "{text}");
+    assert!(text.contains("column `cf:kind` is missing, and the row type requires it"), "{text}");
     assert!(text.contains("the row has `cf:a`, `cf:at`, `cf:tags`, `place:city`"), "{text}");
 }
 

@@ -17,7 +17,7 @@ use crate::client::{
 };
 use crate::dynamic::{KeyLayout, TableLayout};
 use crate::key::{Fnv, KeyType};
-use crate::row::{RowSchema, SchemaChange, SchemaChanges};
+use crate::row::{LayoutChange, LayoutChanges, RowSchema};
 
 /// How many changes of a row type an error lists.
 const MAX_SHOWN: usize = 3;
@@ -472,9 +472,8 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool, order: Ordering) 
     let (new, old) = if order.is_ge() { (json, saved) } else { (saved, json) };
     let changes = changes(new, old)?;
     // Each writes some columns, or both whole rows; what only the newer one misses is no fault of the older one.
-    let is_fault = |change: &&SchemaChange| {
-        let counts =
-            (writes_rows || change.is_of_columns()) && (order.is_ge() || !change.is_of_former_rows());
+    let is_fault = |change: &&LayoutChange| {
+        let counts = (writes_rows || change.is_of_columns) && (order.is_ge() || !change.is_of_former_rows);
         counts && !change.is_compatible()
     };
     listed(changes.iter().filter(is_fault))
@@ -483,11 +482,11 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool, order: Ordering) 
 /// The columns whose values a program of a saved layout writes, and this row type reads otherwise.
 fn misread(json: &str, saved: &str) -> Option<String> {
     let changes = changes(json, saved)?;
-    listed(changes.iter().filter(|change| change.is_of_values() && !change.reads_older_rows()))
+    listed(changes.iter().filter(|change| change.is_of_values && !change.reads_older_rows()))
 }
 
 /// The changes from one layout to another; `None` if one is of a later release, which compares itself with this one.
-fn changes(new: &str, old: &str) -> Option<SchemaChanges> {
+fn changes(new: &str, old: &str) -> Option<LayoutChanges> {
     let changes = RowSchema::changes_between(new, old);
     let unread =
         |error| tracing::debug!(%error, "a row type of another release cannot be read, and is not compared");
@@ -495,7 +494,7 @@ fn changes(new: &str, old: &str) -> Option<SchemaChanges> {
 }
 
 /// The first changes as one text, or `None` if there are no changes.
-fn listed<'c>(changes: impl Iterator<Item = &'c SchemaChange>) -> Option<String> {
+fn listed<'c>(changes: impl Iterator<Item = &'c LayoutChange>) -> Option<String> {
     let mut text = String::new();
     for (at, change) in changes.enumerate() {
         let between = if at == 0 { "" } else { "; " };

@@ -132,7 +132,7 @@ impl<K: TableKey, R> Table<K, R> {
         let listed = self.handle.client.hot_tablets(&self.handle.name).await;
         let (mut tablets, unreachable) = listed.map_err(|error| match error.kind() {
             ErrorKind::Unimplemented => error.with_hint(
-                "the embedded Bigtable and Google's emulator list no hot tablets, only the service does; `sizes` works on all of them",
+                "the embedded Bigtable and Google's emulator list no hot tablets, only the service does",
             ),
             _ => error,
         })?;

@@ -150,12 +150,14 @@ impl Handle {
         check_schema_of(self.key, info)?;
         let text = |error| {
             format!(
-                "it cannot be stamped with {}, since it has a row of another layout: {error}; call `stamp()` with the key type that its \
-                 rows were written by",
+                "it cannot be stamped with {}, since it has a row of another layout: {error}",
                 layout_of(self.key)
             )
         };
-        self.check_sampled_keys(text).await
+        let checked = self.check_sampled_keys(text).await;
+        checked.map_err(|error| {
+            error.with_remedy("call `stamp()` with the key type that its rows were written by")
+        })
     }
 
     /// As [`Table::advance_stamp`], at a time in nanoseconds since 1970.
@@ -595,17 +597,18 @@ pub(super) fn unstamped(key: KeyType, info: &TableInfo) -> Error {
     let text = match stamp_names(info).next() {
         None => format!(
             "it is not stamped with the layout of its keys: another program created it, or removed the stamp; expected {expected}, found no \
-             stamp beside the column families {}; `stamp()` adds it, after it has checked a sample of the keys, and \
-             `verify().allow_unstamped()` accepts the table without one",
+             stamp beside the column families {}",
             info.family_names(),
         ),
         Some(_) => format!(
-            "it is only stamped with key types that have other tags; expected {expected}, found {}; if the tag is new in this \
-             table, `create_if_absent` adds the stamp, and so does `stamp()`, after it has checked a sample of the keys",
+            "it is only stamped with key types that have other tags; expected {expected}, found {}",
             described(info),
         ),
     };
-    Error::mismatch(info.name(), text)
+    Error::mismatch(info.name(), text).with_remedy(
+        "`stamp()` adds the stamp, after it has checked a sample of the keys, as `create_if_absent` does if the tag is new in the table; \
+         `verify().allow_unstamped()` accepts the table without one",
+    )
 }
 
 /// The error for a table whose stamps contradict the key type.
@@ -653,7 +656,7 @@ fn contradiction_with(key: KeyType, info: &TableInfo, difference: Option<String>
     } else if of_own_tag.iter().any(|found| found.is_pair) {
         (
             "it is being re-keyed, or was moved to another table",
-            "nothing was sent: open it with `Client::rekeyed`, or let `finish()` or `roll_back()` come to its end; after `finish()` its \
+            "open it with `Client::rekeyed`, or let `finish()` or `roll_back()` come to its end; after `finish()` its \
              rows are in the other table, which the newer release opens",
         )
     } else if of_own_tag.len() > 1 && of_own_tag.iter().all(|found| epochs_of(key, **found).is_some()) {
@@ -670,7 +673,7 @@ fn contradiction_with(key: KeyType, info: &TableInfo, difference: Option<String>
     } else {
         (
             "it is stamped with another layout of its keys",
-            "nothing was sent: run a release with the table's key type, which is the newer one after `advance_stamp`, or undo the \
+            "run a release with the table's key type, which is the newer one after `advance_stamp`, or undo the \
              change of the key type. A new layout needs a new table, to which a re-keying moves the rows (`Client::rekeyed`), and key \
              types that share a table need a tag each, `#[row_key(tag = \"…\")]`",
         )
@@ -678,7 +681,8 @@ fn contradiction_with(key: KeyType, info: &TableInfo, difference: Option<String>
     let of_schema = || Some(format!("the row key schemas differ: {}", schema_difference(key, info)?));
     let difference = difference.or_else(of_schema).map(|text| format!(" ({text})")).unwrap_or_default();
     let (expected, found) = (layout_of(key), described(info));
-    Error::mismatch(info.name(), format!("{fault}; expected {expected}{difference}, found {found}; {remedy}"))
+    Error::mismatch(info.name(), format!("{fault}; expected {expected}{difference}, found {found}"))
+        .with_remedy(remedy)
 }
 
 /// A key type and its layout.

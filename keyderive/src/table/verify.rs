@@ -402,34 +402,16 @@ fn check_families(info: &TableInfo, families: &[Family]) -> Result<(), Error> {
     let is_missing = |family: &&Family| info.family(family.name()).is_none();
     let missing: Vec<_> =
         families.iter().filter(is_missing).map(|family| format!("`{}`", family.name())).collect();
-    let (noun, them) = match missing.len() {
+    let noun = match missing.len() {
         0 => return Ok(()),
-        1 => ("family", "it"),
-        _ => ("families", "them"),
+        1 => "family",
+        _ => "families",
     };
-    let lacks_own = families.first().as_ref().is_some_and(is_missing);
-    let own = match lacks_own {
-        true => {
-            "; or name another family for the row type's own columns, by `#[row(family = \"…\")]`, and for a map by \
-             `client.table(…).family(…)`"
-        }
-        false => "",
-    };
-    let lacks_others = missing.len() > usize::from(lacks_own);
-    let others = match lacks_others {
-        true => {
-            "; each field of the row type with `#[row(family)]` is a family, by the field's name or the one of `#[row(name = \"…\")]`"
-        }
-        false => "",
-    };
-    Err(Error::mismatch(
-        info.name(),
-        format!(
-            "it exists, without the column {noun} {}; it has {}: add {them} to the table with `modify_families` and \
-             `FamilyChange::add`{own}{others}",
-            missing.join(", "),
-            info.family_names(),
-        ),
+    let (missing, found) = (missing.join(", "), info.family_names());
+    let text = format!("it exists, without the column {noun} {missing}; it has {found}");
+    Err(Error::mismatch(info.name(), text).with_remedy(
+        "add what is missing with `modify_families` and `FamilyChange::add`, or name another family: for the row type's own columns by \
+         `#[row(family = \"…\")]`, for a map by `client.table(…).family(…)`, for a field with `#[row(family)]` by `#[row(name = \"…\")]`",
     ))
 }
 
@@ -531,8 +513,8 @@ fn differs(
     Error::mismatch(
         info.name(),
         format!(
-            "{what} of the column family `{name}` is not the declared one: expected `{expected}`, found `{found}`; a rule is changed \
-             with `modify_families` and `FamilyChange::gc_rule`"
+            "{what} of the column family `{name}` is not the declared one: expected `{expected}`, found `{found}`"
         ),
     )
+    .with_remedy("change it with `modify_families` and `FamilyChange::gc_rule`")
 }

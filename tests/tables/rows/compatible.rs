@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use keyderive::client::{Aggregate, Family};
 use keyderive::dynamic::DynRow;
 use keyderive::row::{
-    Max, Mutation, OwnedRow, Qualifier, RowSchema, SchemaChange, Sum, Timestamped, Versions,
+    LayoutChange, Max, Mutation, OwnedRow, Qualifier, RowSchema, Sum, Timestamped, Versions,
 };
 use keyderive::{Cell, Client, GcRule, Row};
 use keyderive_tests::{amount, one_in};
@@ -458,7 +458,7 @@ trait Program {
     fn name(&self) -> &'static str;
     fn at(&self) -> &At;
     fn json(&self) -> String;
-    fn changes_from(&self, older: &str) -> keyderive::row::SchemaChanges;
+    fn changes_from(&self, older: &str) -> keyderive::row::LayoutChanges;
     /// Writes a row of this number, and reads it back.
     fn write<'a>(
         &'a self,
@@ -494,7 +494,7 @@ impl<R: OwnedRow + Made + 'static> Program for Typed<R> {
         R::SCHEMA.to_json()
     }
 
-    fn changes_from(&self, older: &str) -> keyderive::row::SchemaChanges {
+    fn changes_from(&self, older: &str) -> keyderive::row::LayoutChanges {
         R::SCHEMA.changes_from(older).unwrap()
     }
 
@@ -916,7 +916,7 @@ async fn what_is_called_compatible_is() {
             }
             let pair = format!("{} to {}", older.name(), newer.name());
             let texts = changes.to_string();
-            let explains = |is_one: fn(&SchemaChange) -> bool| {
+            let explains = |is_one: fn(&LayoutChange) -> bool| {
                 changes.iter().any(|change| is_one(change) && explained(&change.to_string()).is_some())
             };
             let is_shown = met.older_rows.is_some() || lacking[old][new].is_some();
@@ -932,7 +932,7 @@ async fn what_is_called_compatible_is() {
                 (false, Some(fault)) => {
                     wrong.push(format!("{pair} does not break older programs, but {fault}\n{texts}"));
                 }
-                (true, _) if !is_shown && !explains(SchemaChange::breaks_older_programs) => {
+                (true, _) if !is_shown && !explains(LayoutChange::breaks_older_programs) => {
                     wrong.push(format!("{pair} breaks older programs, and no row shows it:\n{texts}"));
                 }
                 _ => {}

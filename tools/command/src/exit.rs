@@ -1,6 +1,5 @@
 //! How a command ends: its exit code, and why it failed.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -140,84 +139,13 @@ impl Failure {
 /// Without what a terminal would obey.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = in_words(&self.message);
-        let mut lines = message.lines();
+        let mut lines = self.message.lines();
         write!(f, "{}", Safe(lines.next().unwrap_or_default()))?;
         lines.try_for_each(|line| write!(f, "\n{}", Safe(line)))
     }
 }
 
-/// What errors of the library say of its calls and attributes, and what this command says instead.
-const WORDS: [(&str, &str); 16] = [
-    (
-        " is missing; make the field an `Option` or give it `#[row(default)]`, since an update, an addition or an increment of a row that \
-         is not there writes only its own columns, and a `ttl` hides the older ones; a filter of the scan can remove it too; reads of \
-         several rows can leave such rows out, with `.on_unreadable(OnUnreadable::Skip)`",
-        " is missing, and the row type requires it: an update or an increment of a missing row writes its own columns alone, and a `ttl` \
-         hides older cells",
-    ),
-    (
-        ": run a release with the table's key type, which is the newer one after `advance_stamp`, or undo the change of the key type. A new \
-         layout needs a new table, to which a re-keying moves the rows (`Client::rekeyed`), and key types that share a table need a tag \
-         each, `#[row_key(tag = \"…\")]`",
-        "",
-    ),
-    (
-        "resume an earlier copy by its `.checkpoint(…)`, or accept the rows with `.allow_existing()`",
-        "resume an earlier copy with `--resume FILE`, or accept the rows with `--allow-existing`",
-    ),
-    (
-        "; create it with `table.create_if_absent()`, or check the instance: this",
-        "; check its name, and the instance: this",
-    ),
-    ("add it to the table with `modify_families` and `FamilyChange::add`", "`keyderive apply` adds it"),
-    ("add them to the table with `modify_families` and `FamilyChange::add`", "`keyderive apply` adds them"),
-    (
-        "; or name another family for the row type's own columns, by `#[row(family = \"…\")]`, and for a map by \
-         `client.table(…).family(…)`",
-        "",
-    ),
-    (
-        "; each field of the row type with `#[row(family)]` is a family, by the field's name or the one of `#[row(name = \"…\")]`",
-        "",
-    ),
-    (
-        "change it with `modify_families` and `FamilyChange::gc_rule`, if need be after the copy",
-        "`keyderive apply` changes it, if need be after the copy",
-    ),
-    (
-        "create it again with `.granularity(Granularity::Micros)`",
-        "create it again with timestamps of whole microseconds",
-    ),
-    ("; call `stamp()` with the key type that its rows were written by", ""),
-    (
-        "`stamp()` adds it, after it has checked a sample of the keys, and `verify().allow_unstamped()` accepts the table without one",
-        "`keyderive apply` adds it, after it has checked a sample of the keys",
-    ),
-    (
-        "`create_if_absent` adds the stamp, and so does `stamp()`, after it has checked a sample of the keys",
-        "`keyderive apply` adds the stamp, after it has checked a sample of the keys",
-    ),
-    ("write `#[row(alias = \"", "write `alias = \""),
-    ("\")]`, so that older values are read", "\"` at the column, so that older values are read"),
-    (
-        "only the service does; `sizes` works on all of them",
-        "only the service does; `keyderive tablets` without `--hot` shows the parts of the table",
-    ),
-];
-
-/// A text of the library in the words of this command: its errors name calls and attributes of Rust.
-pub fn in_words(text: &str) -> Cow<'_, str> {
-    let mut text = Cow::Borrowed(text);
-    for (of_library, own) in WORDS {
-        if text.contains(of_library) {
-            text = Cow::Owned(text.replace(of_library, own));
-        }
-    }
-    text
-}
-
-/// What an operator can do about a failure with this command: errors of the library name its calls.
+/// What an operator can do about a failure with this command. Errors of the library name its calls, unless they are printed with `{:#}`.
 pub fn remedy(error: &keyderive::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::TableMismatch => Some(
@@ -261,7 +189,7 @@ impl From<&keyderive::Error> for Failure {
             | ErrorKind::FailedPrecondition => Exit::Refused,
             _ => Exit::Failed,
         };
-        let failure = Self::of(exit, error);
+        let failure = Self::of(exit, format_args!("{error:#}"));
         match remedy(error) {
             Some(remedy) => failure.help(remedy),
             None => failure,

@@ -284,7 +284,9 @@ pub async fn verify_keys(client: &Client, layout: &TableLayout) -> Outcome<()> {
 pub async fn no_table(client: &Client, wrong: &str, error: Error) -> Failure {
     let names = client.list_tables().await.unwrap_or_default();
     match nearest(wrong, names.iter().map(String::as_str)) {
-        Some(name) => Failure::refused(error).help(format_args!("did you mean `{name}`?")),
+        Some(name) => {
+            Failure::refused(format_args!("{error:#}")).help(format_args!("did you mean `{name}`?"))
+        }
         None => error.into(),
     }
 }

@@ -57,6 +57,25 @@ impl Error {
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, keys: Keys) -> fmt::Result {
+        self.write_fault(f, keys)?;
+        match self.remedy() {
+            Some(remedy) if !f.alternate() => write!(f, "; {remedy}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// What to do about it, in calls and attributes.
+    fn remedy(&self) -> Option<&'static str> {
+        match self.cause() {
+            Repr::Mismatch { remedy, .. } => *remedy,
+            Repr::Row { error, .. } => error.remedy(),
+            Repr::Rpc(rpc) => rpc.remedy(),
+            Repr::Input { error, .. } | Repr::Rekeying { cause: Some(error), .. } => error.remedy(),
+            _ => None,
+        }
+    }
+
+    fn write_fault(&self, f: &mut fmt::Formatter<'_>, keys: Keys) -> fmt::Result {
         match self.repr() {
             Repr::Damaged { .. } if keys == Keys::Redacted => {
                 f.write_str("the file of an embedded Bigtable is damaged")
@@ -109,8 +128,8 @@ impl Error {
                     _ => write!(f, "{} of table `{table}`: ", OneRow(key, keys))?,
                 }
                 match keys {
-                    Keys::Redacted => write!(f, "{}", error.redacted()),
-                    _ => write!(f, "{error}"),
+                    Keys::Redacted => write!(f, "{:#}", error.redacted()),
+                    _ => write!(f, "{error:#}"),
                 }
             }
             Repr::NewKey { table, key, error } => {
@@ -118,25 +137,25 @@ impl Error {
                 match error.downcast_ref::<Self>() {
                     Some(error) => {
                         f.write_str(": ")?;
-                        error.write(f, keys)
+                        error.write_fault(f, keys)
                     }
                     None if keys == Keys::Redacted => Ok(()),
                     None => write!(f, ": {error}"),
                 }
             }
             // The inner error names the key.
-            Repr::Entry { key, error } if error.row_key() == Some(key) => error.write(f, keys),
+            Repr::Entry { key, error } if error.row_key() == Some(key) => error.write_fault(f, keys),
             Repr::Entry { key, error } => {
                 let verb = if error.is_outcome_unknown() { "may not have been" } else { "was not" };
                 write!(f, "{} {verb} written: ", OneRow(key, keys))?;
-                error.write(f, keys)
+                error.write_fault(f, keys)
             }
             Repr::Input { index, error } => {
                 write!(f, "row {index} of the input, counted from 0: ")?;
-                error.write(f, keys)
+                error.write_fault(f, keys)
             }
             Repr::Scan { bucket, last, error } => {
-                error.write(f, keys)?;
+                error.write_fault(f, keys)?;
                 let last = last.as_ref().filter(|_| keys != Keys::Redacted);
                 match (bucket, last) {
                     (Some(bucket), Some(key)) => {
@@ -153,7 +172,7 @@ impl Error {
                     Keys::Redacted => f.write_str("query: ")?,
                     _ => write!(f, "query `{text}`: ")?,
                 }
-                error.write(f, keys)
+                error.write_fault(f, keys)
             }
             Repr::Parameter { name, message } => {
                 write!(f, "the parameter `@{name}` cannot be sent")?;
@@ -168,7 +187,7 @@ impl Error {
             },
             Repr::Sql { error } => write!(f, "{error}"),
             Repr::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
-            Repr::Definition { table, message } | Repr::Mismatch { table, message } => {
+            Repr::Definition { table, message } | Repr::Mismatch { table, message, .. } => {
                 write!(f, "table `{table}`: {message}")
             }
             Repr::Rekeying { table, key, end, cause } => {
@@ -180,7 +199,7 @@ impl Error {
                     None => Ok(()),
                     Some(error) => {
                         f.write_str(": ")?;
-                        error.write(f, keys)
+                        error.write_fault(f, keys)
                     }
                 }
             }
@@ -307,19 +326,28 @@ impl Rpc {
             }
             Some(_) => f.write_str(MAY_BE_APPLIED)?,
         }
-        if failure.code == Code::NotFound && is_missing_table(rpc, table, &failure.message) {
-            write!(
-                f,
-                "; create it with `table.create_if_absent()`, or check the instance: this is the {target}"
-            )?;
+        if self.is_missing_table() {
+            write!(f, "; this is the {target}")?;
         }
         write!(f, "{}", LastRow(last, keys))
     }
-}
 
-/// Whether the table was not found, rather than a column family.
-fn is_missing_table(rpc: &str, table: &str, message: &str) -> bool {
-    !table.is_empty() && rpc != "DeleteTable" && !message.to_ascii_lowercase().contains("family")
+    fn remedy(&self) -> Option<&'static str> {
+        match self.failure.code {
+            Code::NotFound if self.is_missing_table() => {
+                Some("create it with `table.create_if_absent()`, or check the instance")
+            }
+            Code::Unimplemented if self.rpc == "ListHotTablets" => Some("`sizes` works on all of them"),
+            _ => None,
+        }
+    }
+
+    /// Whether the table was not found, rather than a column family.
+    fn is_missing_table(&self) -> bool {
+        let Self { rpc, table, failure, .. } = self;
+        let is_family = || failure.message.to_ascii_lowercase().contains("family");
+        failure.code == Code::NotFound && !table.is_empty() && *rpc != "DeleteTable" && !is_family()
+    }
 }
 
 /// What an attempt ended with.
@@ -443,8 +471,8 @@ mod tests {
         let not_found = error(Status::not_found("no such table"), 1, None);
         assert_eq!(
             not_found.to_string(),
-            "ReadRows on table `events` failed: NOT_FOUND: no such table; create it with `table.create_if_absent()`, \
-             or check the instance: this is the emulator at 127.0.0.1:1"
+            "ReadRows on table `events` failed: NOT_FOUND: no such table; this is the emulator at 127.0.0.1:1; create \
+             it with `table.create_if_absent()`, or check the instance"
         );
         let family = error(Status::not_found("no column family `x`"), 1, None);
         assert_eq!(family.to_string(), "ReadRows on table `events` failed: NOT_FOUND: no column family `x`");

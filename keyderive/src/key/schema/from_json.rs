@@ -95,7 +95,7 @@ struct SchemaForm {
     key_type: Option<String>,
     #[serde(rename = "format_version")]
     _format_version: u32,
-    layout: LayoutForm,
+    layout: Layout,
     delimiter: Option<char>,
     tag: Option<String>,
     salt: Option<SaltForm>,
@@ -107,28 +107,14 @@ struct SchemaForm {
     template: String,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-enum LayoutForm {
-    Delimited,
-    OrderedCode,
-}
-
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct SaltForm {
     range: u16,
-    hash: HashForm,
+    hash: SaltHash,
     place: PlaceForm,
     sep: Option<String>,
     over: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-enum HashForm {
-    Farm,
-    Java,
 }
 
 #[derive(Debug, Deserialize, PartialEq, Eq)]
@@ -155,7 +141,7 @@ struct FieldForm {
     r#type: Option<String>,
     format: FormatForm,
     order: OrderForm,
-    width: WidthForm,
+    width: Width,
     values: ValuesForm,
     hash_of: Option<HashedForm>,
     offset: Option<usize>,
@@ -166,7 +152,7 @@ struct FieldForm {
 struct HashedForm {
     format: FormatForm,
     order: OrderForm,
-    width: WidthForm,
+    width: Width,
 }
 
 #[derive(Debug, Deserialize)]
@@ -184,21 +170,12 @@ enum FormatForm {
     Bool,
     Md5,
     Custom(String),
-    UnixTime(UnitForm),
+    UnixTime(TimeUnit),
     #[serde(rename = "datetime17")]
     DateTime17,
     Date,
     Uuid,
     UuidSimple,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum UnitForm {
-    Secs,
-    Millis,
-    Micros,
-    Nanos,
 }
 
 #[derive(Debug, Deserialize)]
@@ -209,14 +186,6 @@ enum OrderForm {
     BitReversed,
     Hashed,
     ReversedFrom { max: String },
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum WidthForm {
-    Fixed(usize),
-    Delimited,
-    Between(usize, usize),
 }
 
 #[derive(Debug, Deserialize)]
@@ -274,25 +243,6 @@ struct Computed {
     stored: Vec<String>,
 }
 
-impl From<LayoutForm> for Layout {
-    fn from(form: LayoutForm) -> Self {
-        match form {
-            LayoutForm::Delimited => Self::Delimited,
-            LayoutForm::OrderedCode => Self::OrderedCode,
-        }
-    }
-}
-
-impl From<WidthForm> for Width {
-    fn from(form: WidthForm) -> Self {
-        match form {
-            WidthForm::Fixed(width) => Self::Fixed(width),
-            WidthForm::Delimited => Self::Delimited,
-            WidthForm::Between(min, max) => Self::Between(min, max),
-        }
-    }
-}
-
 impl FormatForm {
     /// The format; `named` gives a custom one its name.
     fn format(&self, named: impl FnOnce(&str) -> &'static str) -> Format {
@@ -309,12 +259,7 @@ impl FormatForm {
             Self::Bool => Format::Bool,
             Self::Md5 => Format::Md5,
             Self::Custom(name) => Format::Custom(named(name)),
-            Self::UnixTime(unit) => Format::UnixTime(match unit {
-                UnitForm::Secs => TimeUnit::Secs,
-                UnitForm::Millis => TimeUnit::Millis,
-                UnitForm::Micros => TimeUnit::Micros,
-                UnitForm::Nanos => TimeUnit::Nanos,
-            }),
+            Self::UnixTime(unit) => Format::UnixTime(*unit),
             Self::DateTime17 => Format::DateTime17,
             Self::Date => Format::Date,
             Self::Uuid => Format::Uuid,
@@ -373,13 +318,13 @@ impl SchemaForm {
             rust_type: field.r#type,
             format: field.format,
             order: field.order,
-            width: field.width.into(),
+            width: field.width,
             values: field.values,
             hash_of: field.hash_of,
         });
         let content = Content {
             key_type: self.key_type.unwrap_or_default(),
-            layout: self.layout.into(),
+            layout: self.layout,
             // The delimiter was checked to be ASCII.
             delimiter: self.delimiter.and_then(|delimiter| delimiter.try_into().ok()).unwrap_or(b'#'),
             tag: self.tag,
@@ -406,7 +351,7 @@ impl SchemaForm {
                 faults.push(format!("`{place}`: {fault}"));
             }
         };
-        if (self.layout, self.delimiter) == (LayoutForm::Delimited, None) {
+        if (self.layout, self.delimiter) == (Layout::Delimited, None) {
             fault("delimiter", &"the text layout has a delimiter, such as \"#\"");
         }
         if self.fields.is_empty() {
@@ -416,12 +361,12 @@ impl SchemaForm {
             if field.name.is_empty() {
                 fault(&format!("fields[{at}].name"), &"the name is empty; write the field's name");
             }
-            if let Some(why) = field.fault(self.layout.into()) {
+            if let Some(why) = field.fault(self.layout) {
                 fault(&format!("fields[{at}]"), &why);
             }
         }
         for (at, salt) in self.salts().enumerate() {
-            if (self.layout, &salt.sep) == (LayoutForm::Delimited, &None) {
+            if (self.layout, &salt.sep) == (Layout::Delimited, &None) {
                 let place = self.salt_place(at);
                 fault(
                     &format!("{place}.sep"),
@@ -482,8 +427,8 @@ impl SchemaForm {
                 PlaceForm::After(name) => rules::SaltPlace::After(name.clone()),
             },
             hash: match salt.hash {
-                HashForm::Farm => rules::SaltHash::Farm,
-                HashForm::Java => rules::SaltHash::Java,
+                SaltHash::Farm => rules::SaltHash::Farm,
+                SaltHash::Java => rules::SaltHash::Java,
             },
             since,
             is_doubtful: false,
@@ -501,8 +446,8 @@ impl SchemaForm {
         rules::Key {
             name: self.key_type.clone().unwrap_or_default(),
             encoding: match self.layout {
-                LayoutForm::Delimited => rules::Encoding::Text,
-                LayoutForm::OrderedCode => rules::Encoding::Ordered,
+                Layout::Delimited => rules::Encoding::Text,
+                Layout::OrderedCode => rules::Encoding::Ordered,
             },
             delimiter: self.delimiter,
             tag: self.tag.clone(),
@@ -560,12 +505,12 @@ impl FieldForm {
         let widths = [self.width, self.hash_of.as_ref().map_or(self.width, |of| of.width)];
         for width in widths {
             let most = match width {
-                WidthForm::Fixed(width) => width,
-                WidthForm::Delimited => 0,
-                WidthForm::Between(min, max) if min > max => {
+                Width::Fixed(width) => width,
+                Width::Delimited => 0,
+                Width::Between(min, max) if min > max => {
                     return Some(format!("its least width, {min}, is above its greatest, {max}"));
                 }
-                WidthForm::Between(_, max) => max,
+                Width::Between(_, max) => max,
             };
             if most > MAX_KEY_LEN {
                 return Some(format!("it is {most} bytes wide, and a row key has at most {MAX_KEY_LEN}"));
@@ -576,7 +521,7 @@ impl FieldForm {
             Some(of) => {
                 let digits = if layout == Layout::Delimited { 32 } else { 16 };
                 let is_hash = matches!((&self.format, &self.order), (FormatForm::Md5, OrderForm::Hashed));
-                if !is_hash || !matches!(self.width, WidthForm::Fixed(width) if width == digits) {
+                if !is_hash || !matches!(self.width, Width::Fixed(width) if width == digits) {
                     return Some(format!(
                         "a hashed field has the format `md5`, the order `hashed` and {digits} bytes"
                     ));
@@ -604,8 +549,8 @@ impl FieldForm {
             }
             let digits = decimal::width(greatest.into());
             let is_stored_so = match (layout, &format, width) {
-                (Layout::Delimited, Format::Decimal, WidthForm::Fixed(width)) => width == digits,
-                (Layout::OrderedCode, Format::Int64, WidthForm::Between(1, 10)) => {
+                (Layout::Delimited, Format::Decimal, Width::Fixed(width)) => width == digits,
+                (Layout::OrderedCode, Format::Int64, Width::Between(1, 10)) => {
                     i64::try_from(greatest).is_ok()
                 }
                 _ => false,
@@ -616,7 +561,7 @@ impl FieldForm {
         let Some(values) = self.values.values(|_| None) else {
             return Some("the limits of its values are no numbers".to_owned());
         };
-        let field = Field::new("", "", format, width.into(), order).with_values(values);
+        let field = Field::new("", "", format, width, order).with_values(values);
         ErasedCodec::of(&field, layout).err().map(|error| error.to_string())
     }
 }
@@ -663,11 +608,7 @@ impl Content {
             Some(sep) if sep.as_bytes() != [self.delimiter] => salt.with_sep(leak_text(sep)),
             _ => salt,
         };
-        let salt = match form.hash {
-            HashForm::Farm => salt,
-            HashForm::Java => salt.with_hash(SaltHash::Java),
-        };
-        salt.with_place(match &form.place {
+        salt.with_hash(form.hash).with_place(match &form.place {
             PlaceForm::Front => SaltPlace::Front,
             PlaceForm::BeforeFields => SaltPlace::BeforeFields,
             PlaceForm::After(name) => SaltPlace::After { field: self.index_of(name).unwrap_or_default() },
@@ -696,7 +637,7 @@ impl FieldContent {
         match &self.hash_of {
             None => field(&self.format, self.width, &self.order),
             Some(of) => {
-                let of: &'static Field = Box::leak(Box::new(field(&of.format, of.width.into(), &of.order)));
+                let of: &'static Field = Box::leak(Box::new(field(&of.format, of.width, &of.order)));
                 Field::hashed(of, layout)
             }
         }

@@ -1,13 +1,15 @@
 //! How a row type has changed since its schema was saved, and what that means for stored rows and for programs with the older type.
 //!
 //! A type reads rows by a small set of rules: a column at its place or else at a former one, an optional family where one of its
-//! cells is there, every cell of a map. [`ReadCheck::faults`] applies them to what another type writes, once in each direction.
+//! cells is there, every cell of a map. [`ReadCheck::found`] applies them to what another type writes, once in each direction.
 
 use std::fmt;
 use std::time::Duration;
 
+use keyderive_layout::row::{GcLayout, KindLayout, RuleLayout};
+
 use super::RowSchema;
-use super::layout::{Absent, ColumnLayout, FieldLayout, KindLayout, RowLayout, RuleLayout, SchemaError};
+use super::layout::{Absent, ColumnLayout, FieldLayout, RowLayout, SchemaError};
 use super::stored::StoredType;
 
 impl RowSchema {
@@ -75,131 +77,158 @@ impl RowSchema {
     /// If the text is not a schema that [`to_json`](Self::to_json) of this release has made: another version of it, or a name that
     /// the format does not have. After an upgrade to a release that raises [`JSON_VERSION`](Self::JSON_VERSION), check out the older type,
     /// run `to_json` of it under the new release, and save that.
-    pub fn changes_from(&self, saved: &str) -> Result<SchemaChanges, SchemaError> {
+    pub fn changes_from(&self, saved: &str) -> Result<LayoutChanges, SchemaError> {
         let (new, old) = (RowLayout::of(self), RowLayout::from_json(saved)?);
-        Ok(SchemaChanges(compare(&new, &old)))
+        Ok(LayoutChanges(compare(&new, &old)))
     }
 
     /// As [`changes_from`](Self::changes_from), of two layouts as [`layout_json`](Self::layout_json) gives them.
-    pub(crate) fn changes_between(own: &str, saved: &str) -> Result<SchemaChanges, SchemaError> {
+    pub(crate) fn changes_between(own: &str, saved: &str) -> Result<LayoutChanges, SchemaError> {
         let (new, old) = (RowLayout::from_json(own)?, RowLayout::from_json(saved)?);
-        Ok(SchemaChanges(compare(&new, &old)))
+        Ok(LayoutChanges(compare(&new, &old)))
     }
 }
 
-/// The differences between a row type and an older one, from [`RowSchema::changes_from`].
+/// The differences between layouts and older ones: of row types from [`RowSchema::changes_from`], of tables from
+/// [`Layouts::changes_from`](crate::layouts::Layouts::changes_from). Printed with `{}`, a line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaChanges(Vec<SchemaChange>);
+pub struct LayoutChanges(pub(crate) Vec<LayoutChange>);
 
-impl SchemaChanges {
-    /// The changes.
-    pub fn iter(&self) -> impl Iterator<Item = &SchemaChange> {
+impl LayoutChanges {
+    /// The changes, table by table.
+    pub fn iter(&self) -> impl Iterator<Item = &LayoutChange> {
         self.0.iter()
     }
 
-    /// Whether programs of both row types can share a table: each reads what both write.
+    /// Whether programs of both layouts can share a table: each reads what both write.
     ///
     /// It is [`reads_older_rows`](Self::reads_older_rows) without [`breaks_older_programs`](Self::breaks_older_programs).
     #[must_use]
     pub fn are_compatible(&self) -> bool {
-        self.iter().all(SchemaChange::is_compatible)
+        self.iter().all(LayoutChange::is_compatible)
     }
 
-    /// Whether this row type reads all rows that are stored, as the older type does: enough where no program of the older type
-    /// runs any more.
+    /// Whether the newer program reads all rows that are stored, as the older one does: enough where no older program runs any more.
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {
-        self.iter().all(SchemaChange::reads_older_rows)
+        self.iter().all(LayoutChange::reads_older_rows)
     }
 
-    /// Whether programs of the older type and of this one must not run at the same time: one cannot read, overwrites or hides what
-    /// the other writes.
+    /// Whether programs of both layouts must not run at the same time: one cannot read, overwrites or hides what the other writes.
     #[must_use]
     pub fn breaks_older_programs(&self) -> bool {
-        self.iter().any(SchemaChange::breaks_older_programs)
+        self.iter().any(LayoutChange::breaks_older_programs)
     }
 }
 
 /// One change to a line.
-impl fmt::Display for SchemaChanges {
+impl fmt::Display for LayoutChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|change| writeln!(f, "{change}"))
     }
 }
 
-/// One difference between a row type and an older one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaChange {
-    text: String,
-    reads_older_rows: bool,
-    breaks_older_programs: bool,
+/// One difference between layouts and older ones. Printed with `{}`: what changed, which program fails on what, and the remedy; `{:#}`
+/// leaves out a remedy that is an attribute.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LayoutChange {
+    pub(crate) text: String,
+    pub(crate) is_unread: bool,
+    pub(crate) breaks_older_programs: bool,
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
-    is_of_columns: bool,
+    pub(crate) is_of_columns: bool,
     /// Whether the values of a column are written in one way and read in another.
-    is_of_values: bool,
-    /// The dropped column and the added one of its type, as `family:name`, if it may be a rename.
-    rename: Option<(String, String)>,
+    pub(crate) is_of_values: bool,
     /// Whether only this type misses something, in rows that programs older than both have written.
-    is_of_former_rows: bool,
+    pub(crate) is_of_former_rows: bool,
+    /// The dropped column as an alias of the added one, if it may be a rename.
+    pub(crate) alias: Option<String>,
+    pub(crate) rename: Option<String>,
+    /// Whether a file of layouts is written only if the pair of `rename` is accepted.
+    pub(crate) is_asked: bool,
 }
 
-impl SchemaChange {
-    fn harmless(text: String) -> Self {
+impl LayoutChange {
+    pub(crate) fn harmless(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    /// This change of the rows of a table.
+    pub(crate) fn in_table(&self, table: &str) -> Self {
+        // Other columns are not read, whatever the name.
+        let rename = self.rename.as_ref().filter(|_| !self.is_unread).map(|pair| format!("{table}/{pair}"));
         Self {
-            text,
-            reads_older_rows: true,
-            breaks_older_programs: false,
-            is_of_columns: false,
-            is_of_values: false,
-            rename: None,
-            is_of_former_rows: false,
+            text: format!("row of `{table}`: {}", self.text),
+            is_unread: self.is_unread || rename.is_some(),
+            is_asked: rename.is_some(),
+            rename,
+            ..self.clone()
         }
     }
 
-    /// The dropped column and the added one of its type, each as `family:name`, if the change may be a rename.
-    pub(crate) fn rename(&self) -> Option<(&str, &str)> {
-        self.rename.as_ref().map(|(old, new)| (&**old, &**new))
-    }
-
-    /// Whether each program still reads what both write: this type reads older rows, and older programs do not break.
+    /// Whether each program still reads what both write: the newer one reads older rows, and older programs do not break.
     #[must_use]
     pub fn is_compatible(&self) -> bool {
-        self.reads_older_rows && !self.breaks_older_programs
+        self.reads_older_rows() && !self.breaks_older_programs
     }
 
-    /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
-    pub(crate) fn is_of_columns(&self) -> bool {
-        self.is_of_columns
-    }
-
-    /// Whether the values of a column are written in one way and read in another.
-    pub(crate) fn is_of_values(&self) -> bool {
-        self.is_of_values
-    }
-
-    /// Whether only this type misses something, in rows that programs older than both have written.
-    pub(crate) fn is_of_former_rows(&self) -> bool {
-        self.is_of_former_rows
-    }
-
-    /// Whether this row type reads rows that programs of the older type have written, with their values.
+    /// Whether the newer program finds and reads all stored rows that the older one does, with their values. False for a possible
+    /// [rename](Self::rename) in a file of layouts.
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {
-        self.reads_older_rows
+        !self.is_unread
     }
 
-    /// Whether, by this change, programs of the older type and of this one must not run at the same time: one cannot read, overwrites
-    /// or hides what the other writes.
+    /// Whether this change forbids running programs of both layouts at the same time: one would not read, not find, overwrite or hide what
+    /// the other writes.
     #[must_use]
     pub fn breaks_older_programs(&self) -> bool {
         self.breaks_older_programs
     }
+
+    /// A dropped column and an added one of its type, as `table/family:name=family:name`, if the one may have been renamed to the other:
+    /// then no program reads its older values. `#[row(alias = "…")]` with the former name reads them. Every such pair is a change of its
+    /// own. Changes of a row type name no table.
+    ///
+    /// ```
+    /// use keyderive::layouts::Layouts;
+    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+    ///
+    /// #[derive(keyderive::Row)]
+    /// struct User { mail: Option<String> }
+    ///
+    /// mod next {
+    ///     #[derive(keyderive::Row)]
+    ///     pub struct User { email: Option<String> }
+    /// }
+    ///
+    /// let older = Layouts::new().table::<UserKey, User>("users");
+    /// let changes = Layouts::new().table::<UserKey, next::User>("users").changes_from(&older);
+    /// let change = changes.iter().next().unwrap();
+    /// assert_eq!(change.rename(), Some("users/cf:mail=cf:email"));
+    /// assert!(!change.reads_older_rows());
+    /// ```
+    #[must_use]
+    pub fn rename(&self) -> Option<&str> {
+        self.rename.as_deref()
+    }
 }
 
-/// The change, which program fails on what, and the remedy.
-impl fmt::Display for SchemaChange {
+impl fmt::Display for LayoutChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.text)?;
+        if let (Some(alias), false) = (&self.alias, f.alternate()) {
+            write!(
+                f,
+                "; if this is a new name, write `#[row(alias = \"{alias}\")]`, so that older values are read"
+            )?;
+        }
+        match &self.rename {
+            Some(pair) if self.is_asked => {
+                write!(f, "; if it is another column, accept the pair `{pair}`")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -296,7 +325,12 @@ impl<'l> LayoutColumn<'l> {
 
     /// What the column holds, for a text that compares two.
     pub(super) fn shown(&self) -> String {
-        let value = match self.kind.aggregate() {
+        let aggregate = self.kind.aggregate().map(|(of, window)| match of {
+            "Min" => ("minimum", window),
+            "Max" => ("maximum", window),
+            _ => ("sum", window),
+        });
+        let value = match aggregate {
             None => self.stored.to_string(),
             Some((of, None)) => format!("a {of}"),
             Some((of, Some(0))) => format!("a {of} in windows of any width"),
@@ -393,14 +427,11 @@ enum ReadFault<'l> {
     Incomplete { reader: usize },
     /// The writer can delete a column that the reader needs in an optional family, and leave another that it does not have.
     LeftOver { reader: usize },
-    /// The writer stores the values of the reader's column at another place, and deletes them at the reader's.
+    /// The writer stores the values of the reader's column at another place, and deletes them at the reader's; or it prefers its own former
+    /// values, which the reader does not delete.
     Moved { reader: usize, writer: usize },
-    /// The reader prefers its own former value, which the writer does not delete.
-    Stale { reader: usize, writer: usize },
     /// A former name of the reader's column is another column of the writer.
     AliasOfOther { reader: usize, writer: usize },
-    /// A former name of the writer's column is another column of the reader.
-    FormerOfOther { reader: usize, writer: usize },
     /// The reader does not read a former name that the writer reads.
     AliasDropped { reader: usize, alias: ColumnName<'l> },
     /// The writer's `put` deletes the other versions of the reader's column.
@@ -422,27 +453,36 @@ struct ReadCheck<'r, 'l> {
 }
 
 impl<'l> ReadCheck<'_, 'l> {
-    fn faults(&self) -> Vec<ReadFault<'l>> {
-        let mut faults = Vec::new();
+    fn fault(&self, fault: ReadFault<'l>) -> Finding<'l> {
+        Finding::new(fault, self.is_new, false)
+    }
+
+    /// A fault of the other direction, which this one shows too.
+    fn turned(&self, fault: ReadFault<'l>) -> Finding<'l> {
+        Finding::new(fault, self.is_new, true)
+    }
+
+    fn found(&self) -> Vec<Finding<'l>> {
+        let mut found = Vec::new();
         for (reader, column) in self.reader.all.iter().enumerate() {
             match column.key {
-                None => self.named(reader, column, &mut faults),
-                Some(_) => self.map(reader, column, &mut faults),
+                None => self.named(reader, column, &mut found),
+                Some(_) => self.map(reader, column, &mut found),
             }
-            self.removed(reader, column, &mut faults);
+            self.removed(reader, column, &mut found);
             if let Some(field) = column.optional
                 && column.is_required
                 && self.leaves_others_than(column, field)
             {
-                faults.push(ReadFault::LeftOver { reader });
+                found.push(self.fault(ReadFault::LeftOver { reader }));
             }
         }
-        self.families(&mut faults);
-        faults
+        self.families(&mut found);
+        found
     }
 
     /// A column that the reader names.
-    fn named(&self, reader: usize, column: &LayoutColumn<'l>, faults: &mut Vec<ReadFault<'l>>) {
+    fn named(&self, reader: usize, column: &LayoutColumn<'l>, found: &mut Vec<Finding<'l>>) {
         let mut source = None;
         let mut is_in_every_row = false;
         for (at, place) in column.places().enumerate() {
@@ -451,34 +491,36 @@ impl<'l> ReadCheck<'_, 'l> {
                 other.aliases.contains(&place) && !other.place().is_some_and(|own| column.is_read_at(own))
             });
             if let Some(writer) = former.filter(|_| at > 0) {
-                faults.push(ReadFault::FormerOfOther { reader, writer });
+                found.push(self.turned(ReadFault::AliasOfOther { reader: writer, writer: reader }));
             }
             let Some(writer) = self.writer.written_at(place) else { continue };
             let other = &self.writer.all[writer];
             if source.is_some() {
-                faults.push(ReadFault::AliasOfOther { reader, writer });
+                found.push(self.fault(ReadFault::AliasOfOther { reader, writer }));
                 continue;
             }
             source = Some(writer);
             is_in_every_row = other.is_in_every_row();
             if !column.reads_cells_of(other) {
-                faults.push(ReadFault::Type { reader, writer });
+                found.push(self.fault(ReadFault::Type { reader, writer }));
             }
             let is_deleted = |before: ColumnName<'_>| other.aliases.contains(&before);
             if !column.places().take(at).all(is_deleted) {
-                faults.push(ReadFault::Stale { reader, writer });
+                found.push(self.turned(ReadFault::Moved { reader: writer, writer: reader }));
             }
             if self.is_new {
                 let dropped = other.aliases.iter().filter(|alias| !column.is_read_at(**alias));
-                faults.extend(dropped.map(|alias| ReadFault::AliasDropped { reader, alias: *alias }));
+                found.extend(
+                    dropped.map(|alias| self.fault(ReadFault::AliasDropped { reader, alias: *alias })),
+                );
             }
         }
         match column.optional {
             _ if !column.is_required || is_in_every_row => {}
-            None => faults.push(ReadFault::Missing { reader, writer: source }),
+            None => found.push(self.fault(ReadFault::Missing { reader, writer: source })),
             Some(field) => {
                 if self.is_present_without(column, field) {
-                    faults.push(ReadFault::Incomplete { reader });
+                    found.push(self.fault(ReadFault::Incomplete { reader }));
                 }
             }
         }
@@ -532,28 +574,28 @@ impl<'l> ReadCheck<'_, 'l> {
     }
 
     /// A map of the reader, which reads every column of its family.
-    fn map(&self, reader: usize, map: &LayoutColumn<'l>, faults: &mut Vec<ReadFault<'l>>) {
+    fn map(&self, reader: usize, map: &LayoutColumn<'l>, found: &mut Vec<Finding<'l>>) {
         for (writer, other) in self.writer.all.iter().enumerate() {
             if other.family == map.family && !(map.reads_cells_of(other) && map.reads_names_of(other)) {
-                faults.push(ReadFault::Type { reader, writer });
+                found.push(self.fault(ReadFault::Type { reader, writer }));
             }
             if other.aliases.iter().any(|(family, _)| *family == map.family) {
-                faults.push(ReadFault::FormerOfOther { reader, writer });
+                found.push(self.turned(ReadFault::AliasOfOther { reader: writer, writer: reader }));
             }
         }
     }
 
     /// What the writer deletes of the reader's column.
-    fn removed(&self, reader: usize, column: &LayoutColumn<'l>, faults: &mut Vec<ReadFault<'l>>) {
+    fn removed(&self, reader: usize, column: &LayoutColumn<'l>, found: &mut Vec<Finding<'l>>) {
         for (writer, other) in self.writer.all.iter().enumerate() {
             let deletes = column.place().is_some_and(|place| other.aliases.contains(&place));
             if let (true, Some(place)) = (deletes, other.place())
                 && !column.is_read_at(place)
             {
                 let is_elsewhere = self.reader.all.iter().any(|column| column.is_read_at(place));
-                faults.push(match is_elsewhere {
-                    true => ReadFault::FormerOfOther { reader, writer },
-                    false => ReadFault::Moved { reader, writer },
+                found.push(match is_elsewhere {
+                    true => self.turned(ReadFault::AliasOfOther { reader: writer, writer: reader }),
+                    false => self.fault(ReadFault::Moved { reader, writer }),
                 });
             }
             let is_same = match (column.place(), other.place()) {
@@ -565,7 +607,7 @@ impl<'l> ReadCheck<'_, 'l> {
             let deletes_versions = other.kind == KindLayout::Timestamped || other.key.is_some();
             let is_history = |kind| kind == KindLayout::Versions;
             if is_same && deletes_versions && is_history(column.kind) && !is_history(other.kind) {
-                faults.push(ReadFault::OneVersion { reader });
+                found.push(self.fault(ReadFault::OneVersion { reader }));
             }
         }
         let is_known = match column.place() {
@@ -573,21 +615,20 @@ impl<'l> ReadCheck<'_, 'l> {
             None => self.writer.all.iter().any(|other| other.family == column.family && other.key.is_some()),
         };
         if self.empties(column.family) && !is_known {
-            faults.push(ReadFault::Emptied { reader });
+            found.push(self.fault(ReadFault::Emptied { reader }));
         }
     }
 
-    fn families(&self, faults: &mut Vec<ReadFault<'l>>) {
+    fn families(&self, found: &mut Vec<Finding<'l>>) {
         let kinds = |columns: &LayoutColumns<'l>, family: &str| {
             let of_family = columns.all.iter().find(|column| column.family == family);
             of_family.map(|column| column.kind.aggregate().map(|(of, _)| of))
         };
         for column in &self.reader.all {
             let family = column.family;
-            let is_first = !faults.contains(&ReadFault::Family { family });
             let (ours, theirs) = (kinds(self.reader, family), kinds(self.writer, family));
-            if is_first && theirs.is_some() && ours != theirs {
-                faults.push(ReadFault::Family { family });
+            if theirs.is_some() && ours != theirs {
+                found.push(self.fault(ReadFault::Family { family }));
             }
             let ttl = |columns: &LayoutColumns<'l>| columns.rule(family).and_then(|rule| rule.ttl_secs);
             let is_shorter = match (ttl(self.reader), ttl(self.writer)) {
@@ -595,101 +636,65 @@ impl<'l> ReadCheck<'_, 'l> {
                 (ours, None) => ours.is_some(),
                 (None, Some(_)) => false,
             };
-            let is_first = !faults.contains(&ReadFault::Hidden { family });
-            if is_first && theirs.is_some() && is_shorter {
-                faults.push(ReadFault::Hidden { family });
+            if theirs.is_some() && is_shorter {
+                found.push(self.fault(ReadFault::Hidden { family }));
             }
         }
     }
 }
 
-/// What has changed. The numbers are those of the columns of the new and of the old type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Topic<'l> {
-    Type {
-        new: usize,
-        old: usize,
-    },
-    /// The new type stores the values of an old column at another place.
-    Moved {
-        new: usize,
-        old: usize,
-    },
-    /// The old type stores the values of a new column at another place.
-    MovedBack {
-        new: usize,
-        old: usize,
-    },
-    /// The new type needs a column.
-    Needed {
-        new: usize,
-        old: Option<usize>,
-    },
-    NeededInFamily {
-        new: usize,
-    },
-    /// The old type needs a column.
-    Lacking {
-        old: usize,
-        new: Option<usize>,
-    },
-    LackingInFamily {
-        old: usize,
-    },
-    /// A column of the old type is a former name of another one of the new type.
-    AliasTaken {
-        new: usize,
-        old: usize,
-    },
-    /// A column of the new type is a former name of another one of the old type.
-    FormerTaken {
-        new: usize,
-        old: usize,
-    },
-    AliasDropped {
-        new: usize,
-        alias: ColumnName<'l>,
-    },
-    /// Older programs delete other versions.
-    OldKeepsOne {
-        new: usize,
-    },
-    /// The new type deletes other versions.
-    NewKeepsOne {
-        old: usize,
-    },
-    /// Older programs delete a column that the new type needs in an optional family, and leave others of it.
-    OldLeaves {
-        new: usize,
-    },
-    NewLeaves {
-        old: usize,
-    },
-    OldEmpties {
-        new: usize,
-    },
-    NewEmpties {
-        old: usize,
-    },
-    Family {
-        family: &'l str,
-    },
-    NewHides {
-        family: &'l str,
-    },
-    OldHides {
-        family: &'l str,
-    },
-}
-
-/// A topic, and which programs it concerns.
-struct Found<'l> {
-    topic: Topic<'l>,
+/// A fault, and which programs it concerns. One that shows in both directions has one form.
+struct Finding<'l> {
+    fault: ReadFault<'l>,
+    /// Whether the new type is the reader.
+    is_of_new: bool,
     breaks_reading: bool,
     breaks_older_programs: bool,
 }
 
-pub(super) fn compare(new: &RowLayout, old: &RowLayout) -> Vec<SchemaChange> {
+impl<'l> Finding<'l> {
+    /// A fault that shows where the new type reads, or the old one; `is_turned` if it is given as that of the other direction.
+    fn new(fault: ReadFault<'l>, of_new: bool, is_turned: bool) -> Self {
+        use ReadFault as F;
+        let is_of_writes = match fault {
+            F::OneVersion { .. } | F::LeftOver { .. } | F::Emptied { .. } => true,
+            F::Moved { .. } => is_turned,
+            _ => false,
+        };
+        let is_of_both = is_turned || matches!(fault, F::Moved { .. } | F::Family { .. });
+        // These show in both directions.
+        let (fault, is_turned) = match fault {
+            F::Type { reader, writer } if !of_new => (F::Type { reader: writer, writer: reader }, true),
+            F::Family { .. } => (fault, !of_new),
+            _ => (fault, is_turned),
+        };
+        Self {
+            fault,
+            is_of_new: of_new != is_turned,
+            breaks_reading: of_new && !is_of_writes,
+            breaks_older_programs: !of_new || is_of_writes || is_of_both,
+        }
+    }
+
+    /// The column of the new type, and that of the old one.
+    fn columns(&self) -> (Option<usize>, Option<usize>) {
+        let (reader, writer) = match self.fault {
+            ReadFault::Type { reader, writer }
+            | ReadFault::Moved { reader, writer }
+            | ReadFault::AliasOfOther { reader, writer } => (Some(reader), Some(writer)),
+            ReadFault::Missing { reader, writer } => (Some(reader), writer),
+            ReadFault::Incomplete { reader }
+            | ReadFault::LeftOver { reader }
+            | ReadFault::AliasDropped { reader, .. }
+            | ReadFault::OneVersion { reader }
+            | ReadFault::Emptied { reader } => (Some(reader), None),
+            ReadFault::Family { .. } | ReadFault::Hidden { .. } => (None, None),
+        };
+        if self.is_of_new { (reader, writer) } else { (writer, reader) }
+    }
+}
+
+pub(super) fn compare(new: &RowLayout, old: &RowLayout) -> Vec<LayoutChange> {
     let own = |one: &RowLayout, other: &RowLayout| {
         one.family.clone().or_else(|| other.family.clone()).unwrap_or_default()
     };
@@ -707,148 +712,73 @@ struct LayoutComparison<'c, 'l> {
 }
 
 impl<'l> LayoutComparison<'_, 'l> {
-    /// Each topic once, with the programs of both directions.
-    fn found(&self) -> Vec<Found<'l>> {
-        let mut found: Vec<Found<'l>> = Vec::new();
-        let mut add = |topic, breaks_reading, breaks_older_programs| match found
-            .iter_mut()
-            .find(|found| found.topic == topic)
-        {
-            Some(found) => {
-                found.breaks_reading |= breaks_reading;
-                found.breaks_older_programs |= breaks_older_programs;
-            }
-            None => found.push(Found { topic, breaks_reading, breaks_older_programs }),
-        };
-        for fault in (ReadCheck { reader: self.new, writer: self.old, is_new: true }).faults() {
-            match fault {
-                ReadFault::Type { reader: new, writer: old } => add(Topic::Type { new, old }, true, false),
-                ReadFault::Missing { reader: new, writer: old } => {
-                    add(Topic::Needed { new, old }, true, false);
+    /// Each finding once, with the programs of both directions.
+    fn found(&self) -> Vec<Finding<'l>> {
+        let of_new = ReadCheck { reader: self.new, writer: self.old, is_new: true }.found();
+        let of_old = ReadCheck { reader: self.old, writer: self.new, is_new: false }.found();
+        let mut found: Vec<Finding<'l>> = Vec::new();
+        for one in of_new.into_iter().chain(of_old) {
+            let same =
+                |other: &&mut Finding<'l>| (other.fault, other.is_of_new) == (one.fault, one.is_of_new);
+            match found.iter_mut().find(same) {
+                Some(other) => {
+                    other.breaks_reading |= one.breaks_reading;
+                    other.breaks_older_programs |= one.breaks_older_programs;
                 }
-                ReadFault::Incomplete { reader: new } => add(Topic::NeededInFamily { new }, true, false),
-                ReadFault::Moved { reader: new, writer: old } => {
-                    add(Topic::MovedBack { new, old }, true, true);
-                }
-                ReadFault::Stale { reader: new, writer: old } => add(Topic::Moved { new, old }, false, true),
-                ReadFault::AliasOfOther { reader: new, writer: old } => {
-                    add(Topic::AliasTaken { new, old }, true, false);
-                }
-                ReadFault::FormerOfOther { reader: new, writer: old } => {
-                    add(Topic::FormerTaken { new, old }, true, true);
-                }
-                ReadFault::AliasDropped { reader: new, alias } => {
-                    add(Topic::AliasDropped { new, alias }, true, false);
-                }
-                ReadFault::OneVersion { reader: new } => add(Topic::OldKeepsOne { new }, false, true),
-                ReadFault::LeftOver { reader: new } => add(Topic::OldLeaves { new }, false, true),
-                ReadFault::Emptied { reader: new } => add(Topic::OldEmpties { new }, false, true),
-                ReadFault::Family { family } => add(Topic::Family { family }, true, true),
-                ReadFault::Hidden { family } => add(Topic::NewHides { family }, true, false),
+                None => found.push(one),
             }
         }
-        for fault in (ReadCheck { reader: self.old, writer: self.new, is_new: false }).faults() {
-            let topic = match fault {
-                ReadFault::Type { reader: old, writer: new } => Topic::Type { new, old },
-                ReadFault::Missing { reader: old, writer: new } => Topic::Lacking { old, new },
-                ReadFault::Incomplete { reader: old } => Topic::LackingInFamily { old },
-                ReadFault::Moved { reader: old, writer: new } => Topic::Moved { new, old },
-                ReadFault::Stale { reader: old, writer: new } => Topic::MovedBack { new, old },
-                ReadFault::AliasOfOther { reader: old, writer: new } => Topic::FormerTaken { new, old },
-                ReadFault::FormerOfOther { reader: old, writer: new } => Topic::AliasTaken { new, old },
-                // Only the new type reads what older ones have left.
-                ReadFault::AliasDropped { .. } => continue,
-                ReadFault::OneVersion { reader: old } => Topic::NewKeepsOne { old },
-                ReadFault::LeftOver { reader: old } => Topic::NewLeaves { old },
-                ReadFault::Emptied { reader: old } => Topic::NewEmpties { old },
-                ReadFault::Family { family } => Topic::Family { family },
-                ReadFault::Hidden { family } => Topic::OldHides { family },
-            };
-            add(topic, false, true);
-        }
-        let has = |is_one: &dyn Fn(Topic<'l>) -> bool| found.iter().any(|found| is_one(found.topic));
-        // One topic says it all.
-        let is_said = |topic: Topic<'l>| match topic {
-            Topic::Needed { new: at, .. } => {
-                has(&|topic| matches!(topic, Topic::MovedBack { new, .. } if new == at))
-            }
-            Topic::Lacking { old: at, .. } => {
-                has(&|topic| matches!(topic, Topic::Moved { old, .. } if old == at))
-            }
-            Topic::Family { family: at } => has(&|topic| match topic {
-                Topic::Type { new, .. } => self.new.all[new].family == at,
+        // One finding says it all.
+        let is_said = |one: &Finding<'l>| {
+            found.iter().any(|other| match (one.fault, other.fault) {
+                (ReadFault::Missing { reader, .. }, ReadFault::Moved { reader: moved, .. }) => {
+                    reader == moved && one.is_of_new == other.is_of_new
+                }
+                (ReadFault::Family { family }, ReadFault::Type { reader, .. }) => {
+                    self.new.all[reader].family == family
+                }
                 _ => false,
-            }),
-            _ => false,
+            })
         };
-        let said: Vec<_> = found.iter().map(|found| is_said(found.topic)).collect();
-        let mut said = said.into_iter();
+        let mut said = found.iter().map(is_said).collect::<Vec<_>>().into_iter();
         found.retain(|_| !said.next().unwrap_or_default());
         found
     }
 
-    fn changes(&self) -> Vec<SchemaChange> {
+    fn changes(&self) -> Vec<LayoutChange> {
         let mut found = self.found();
         let (added, dropped) = (self.unrelated(self.new, self.old), self.unrelated(self.old, self.new));
         let renames = self.possible_renames(&added, &dropped);
         let mut changes = Vec::new();
-        let of_new = |topic: Topic<'l>| match topic {
-            Topic::Type { new, .. }
-            | Topic::Moved { new, .. }
-            | Topic::MovedBack { new, .. }
-            | Topic::Needed { new, .. }
-            | Topic::NeededInFamily { new }
-            | Topic::Lacking { new: Some(new), .. }
-            | Topic::AliasTaken { new, .. }
-            | Topic::FormerTaken { new, .. }
-            | Topic::AliasDropped { new, .. }
-            | Topic::OldKeepsOne { new }
-            | Topic::OldLeaves { new }
-            | Topic::OldEmpties { new } => Some(new),
-            _ => None,
-        };
         for (new, column) in self.new.all.iter().enumerate() {
-            let is_added = added.contains(&new);
             let before = changes.len();
             for (old, _) in renames.iter().filter(|(_, renamed)| *renamed == new) {
                 changes.push(self.renamed(new, *old));
-                let is_said = |topic: Topic<'l>| match topic {
-                    Topic::Needed { new: at, .. } => at == new,
-                    Topic::Lacking { old: at, .. } => at == *old,
-                    _ => false,
-                };
-                found.retain(|found| !is_said(found.topic));
+                found.retain(|found| match found.fault {
+                    ReadFault::Missing { reader, .. } => reader != if found.is_of_new { new } else { *old },
+                    _ => true,
+                });
             }
-            if changes.len() > before {
-                // Each pair says it.
-            } else if is_added && !found.iter().any(|found| of_new(found.topic) == Some(new)) {
-                changes.push(SchemaChange::harmless(format!("{} is new", column.written())));
-            } else if let Some(alias) = self.new_alias(column)
-                && !found.iter().any(|found| of_new(found.topic) == Some(new))
-            {
+            let is_of_column = |found: &Finding<'l>| found.columns().0 == Some(new);
+            let is_found = found.iter().any(is_of_column);
+            if changes.len() > before || is_found {
+                // Each pair says it, or each finding.
+            } else if added.contains(&new) {
+                changes.push(LayoutChange::harmless(format!("{} is new", column.written())));
+            } else if let Some(alias) = self.new_alias(column) {
                 let text = format!("{} is also read where it is stored as {alias}", column.written());
-                changes.push(SchemaChange::harmless(text));
+                changes.push(LayoutChange::harmless(text));
             }
-            for found in found.extract_if(.., |found| of_new(found.topic) == Some(new)) {
-                changes.push(self.change(&found));
-            }
+            changes
+                .extend(found.extract_if(.., |found| is_of_column(found)).map(|found| self.change(&found)));
         }
         for (old, column) in self.old.all.iter().enumerate() {
-            let of_old = |topic: Topic<'l>| match topic {
-                Topic::Lacking { old, .. }
-                | Topic::LackingInFamily { old }
-                | Topic::NewKeepsOne { old }
-                | Topic::NewLeaves { old }
-                | Topic::NewEmpties { old } => Some(old),
-                _ => None,
-            };
             let before = changes.len();
-            for found in found.extract_if(.., |found| of_old(found.topic) == Some(old)) {
-                changes.push(self.change(&found));
-            }
+            let of_column = found.extract_if(.., |found| found.columns().1 == Some(old));
+            changes.extend(of_column.map(|found| self.change(&found)));
             let is_renamed = renames.iter().any(|(dropped, _)| *dropped == old);
             if changes.len() == before && dropped.contains(&old) && !is_renamed {
-                changes.push(SchemaChange::harmless(format!("{} is dropped", column.written())));
+                changes.push(LayoutChange::harmless(format!("{} is dropped", column.written())));
             }
         }
         changes.extend(found.iter().map(|found| self.change(found)));
@@ -897,7 +827,7 @@ impl<'l> LayoutComparison<'_, 'l> {
         alias.filter(|_| column.key.is_none()).map(|(family, name)| format!("`{family}:{name}`"))
     }
 
-    fn renamed(&self, new: usize, old: usize) -> SchemaChange {
+    fn renamed(&self, new: usize, old: usize) -> LayoutChange {
         let (new, old) = (&self.new.all[new], &self.old.all[old]);
         let alias = match (old.family == new.family, old.name) {
             (true, Some(name)) => name.to_owned(),
@@ -909,35 +839,31 @@ impl<'l> LayoutComparison<'_, 'l> {
             (false, true) => ": older programs cannot read new rows",
             (false, false) => "",
         };
-        let text = format!(
-            "{} is dropped and {} added, of the same type{fails}; if this is a new name, write `#[row(alias = \"{alias}\")]`, so that \
-             older values are read",
-            old.written(),
-            new.written(),
-        );
-        SchemaChange {
-            text,
-            reads_older_rows: !new.is_in_every_row(),
+        LayoutChange {
+            text: format!(
+                "{} is dropped and {} added, of the same type{fails}",
+                old.written(),
+                new.written()
+            ),
+            is_unread: new.is_in_every_row(),
             breaks_older_programs: old.is_in_every_row(),
-            is_of_columns: false,
-            is_of_values: false,
-            rename: Some((old.path(), new.path())),
-            is_of_former_rows: false,
+            alias: Some(alias),
+            rename: Some(format!("{}={}", old.path(), new.path())),
+            ..LayoutChange::default()
         }
     }
 
     /// What is declared of families, which decides about no value.
-    fn rules(&self) -> Vec<SchemaChange> {
+    fn rules(&self) -> Vec<LayoutChange> {
         let change = |family: &str| {
             let of = |columns: &LayoutColumns<'l>| columns.rule(family).and_then(|rule| rule.gc);
             let (old, new) = (of(self.old), of(self.new));
             if old == new {
                 return None;
             }
-            let shown = |gc: Option<_>| {
-                gc.map_or_else(|| "the default".to_owned(), |gc: super::layout::GcLayout| format!("`{gc}`"))
-            };
-            Some(SchemaChange::harmless(format!(
+            let shown =
+                |gc: Option<_>| gc.map_or_else(|| "the default".to_owned(), |gc: GcLayout| format!("`{gc}`"));
+            Some(LayoutChange::harmless(format!(
                 "the garbage collection of the family `{family}` was {} and is now {}; a table that exists keeps its rule until \
                  `modify_families` sets another",
                 shown(old),
@@ -947,54 +873,47 @@ impl<'l> LayoutComparison<'_, 'l> {
         self.new.families_with(self.old).into_iter().filter_map(change).collect()
     }
 
-    fn change(&self, found: &Found<'l>) -> SchemaChange {
-        SchemaChange {
+    fn change(&self, found: &Finding<'l>) -> LayoutChange {
+        LayoutChange {
             text: self.text(found),
-            reads_older_rows: !found.breaks_reading,
+            is_unread: found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
-            is_of_columns: self.is_of_columns(found.topic),
-            is_of_values: matches!(found.topic, Topic::Type { .. }),
-            rename: None,
-            is_of_former_rows: matches!(found.topic, Topic::AliasDropped { .. }),
+            is_of_columns: self.is_of_columns(found),
+            is_of_values: matches!(found.fault, ReadFault::Type { .. }),
+            is_of_former_rows: matches!(found.fault, ReadFault::AliasDropped { .. }),
+            ..LayoutChange::default()
         }
     }
 
+    /// The type that reads, and the one that writes.
+    fn sides(&self, found: &Finding<'l>) -> (&LayoutColumns<'l>, &LayoutColumns<'l>) {
+        if found.is_of_new { (self.new, self.old) } else { (self.old, self.new) }
+    }
+
     /// Whether it shows where a program writes some columns of rows, whichever of its columns they lack.
-    fn is_of_columns(&self, topic: Topic<'l>) -> bool {
-        let sets_one_version = |writer: &LayoutColumns<'l>, reader: &LayoutColumn<'l>| {
-            let written = reader.place().and_then(|place| writer.column_at(place));
-            written.is_some_and(|column| column.kind == KindLayout::Timestamped)
-        };
-        match topic {
-            Topic::Type { .. }
-            | Topic::Moved { .. }
-            | Topic::MovedBack { .. }
-            | Topic::AliasTaken { .. }
-            | Topic::FormerTaken { .. }
-            | Topic::AliasDropped { .. }
-            | Topic::Family { .. }
-            | Topic::NewHides { .. }
-            | Topic::OldHides { .. } => true,
-            Topic::OldKeepsOne { new } => sets_one_version(self.old, &self.new.all[new]),
-            Topic::NewKeepsOne { old } => sets_one_version(self.new, &self.old.all[old]),
-            Topic::Needed { .. }
-            | Topic::NeededInFamily { .. }
-            | Topic::Lacking { .. }
-            | Topic::LackingInFamily { .. }
-            | Topic::OldLeaves { .. }
-            | Topic::NewLeaves { .. }
-            | Topic::OldEmpties { .. }
-            | Topic::NewEmpties { .. } => false,
+    fn is_of_columns(&self, found: &Finding<'l>) -> bool {
+        let (of_reader, of_writer) = self.sides(found);
+        match found.fault {
+            ReadFault::OneVersion { reader } => {
+                let written = of_reader.all[reader].place().and_then(|place| of_writer.column_at(place));
+                written.is_some_and(|column| column.kind == KindLayout::Timestamped)
+            }
+            ReadFault::Missing { .. }
+            | ReadFault::Incomplete { .. }
+            | ReadFault::LeftOver { .. }
+            | ReadFault::Emptied { .. } => false,
+            _ => true,
         }
     }
 
     /// What has changed, which program fails on what, and the remedy.
-    fn text(&self, found: &Found<'l>) -> String {
-        let new_at = |at: usize| &self.new.all[at];
-        let old_at = |at: usize| &self.old.all[at];
-        match found.topic {
-            Topic::Type { new, old } => {
-                let (new, old) = (new_at(new), old_at(old));
+    fn text(&self, found: &Finding<'l>) -> String {
+        let (of_reader, of_writer) = self.sides(found);
+        let reader_at = |at: usize| &of_reader.all[at];
+        let writer_at = |at: usize| &of_writer.all[at];
+        match (found.fault, found.is_of_new) {
+            (ReadFault::Type { reader, writer }, _) => {
+                let (new, old) = (reader_at(reader), writer_at(writer));
                 let (place, former) = (new.written(), old.written());
                 let changed = match place == former {
                     true => format!("{place} was {} and is {}", old.shown(), new.shown()),
@@ -1015,8 +934,8 @@ impl<'l> LayoutComparison<'_, 'l> {
                     ),
                 }
             }
-            Topic::Moved { new, old } => {
-                let (new, old) = (new_at(new), old_at(old));
+            (ReadFault::Moved { reader, writer }, false) => {
+                let (new, old) = (writer_at(writer), reader_at(reader));
                 let alias = self.alias(new, old);
                 format!(
                     "{} was {}: older programs do not find what is written to it, and this type does not find what they write to such \
@@ -1025,8 +944,8 @@ impl<'l> LayoutComparison<'_, 'l> {
                     old.written(),
                 )
             }
-            Topic::MovedBack { new, old } => {
-                let (new, old) = (new_at(new), old_at(old));
+            (ReadFault::Moved { reader, writer }, true) => {
+                let (new, old) = (reader_at(reader), writer_at(writer));
                 let alias = self.alias(old, new);
                 format!(
                     "older programs write {} as {}: this type does not find it there; write `#[row(alias = \"{alias}\")]`",
@@ -1034,10 +953,10 @@ impl<'l> LayoutComparison<'_, 'l> {
                     old.written(),
                 )
             }
-            Topic::Needed { new, old } => {
-                let place = new_at(new).written();
+            (ReadFault::Missing { reader, writer }, true) => {
+                let place = reader_at(reader).written();
                 let remedy = "make the field an `Option` or give it `#[row(default)]`";
-                match old {
+                match writer {
                     None => format!(
                         "{place} is new and required: this type cannot read older rows, which lack it; {remedy}"
                     ),
@@ -1046,8 +965,8 @@ impl<'l> LayoutComparison<'_, 'l> {
                     ),
                 }
             }
-            Topic::NeededInFamily { new } => {
-                let column = new_at(new);
+            (ReadFault::Incomplete { reader }, true) => {
+                let column = reader_at(reader);
                 format!(
                     "{} is required in the optional family `{}`: this type cannot read older rows, which can have cells of the family \
                      without it; make the field an `Option` or give it `#[row(default)]`",
@@ -1055,17 +974,17 @@ impl<'l> LayoutComparison<'_, 'l> {
                     column.family,
                 )
             }
-            Topic::Lacking { old, new: None } => format!(
+            (ReadFault::Missing { reader, writer: None }, false) => format!(
                 "{} is dropped: older programs cannot read rows without it; make it an `Option` in every program first, then drop it",
-                old_at(old).written(),
+                reader_at(reader).written(),
             ),
-            Topic::Lacking { old, new: Some(_) } => format!(
+            (ReadFault::Missing { reader, writer: Some(_) }, false) => format!(
                 "{} can be absent: older programs cannot read rows without it; deploy this type to every reader before any program \
                  writes such a row",
-                old_at(old).written(),
+                reader_at(reader).written(),
             ),
-            Topic::LackingInFamily { old } => {
-                let column = old_at(old);
+            (ReadFault::Incomplete { reader }, false) => {
+                let column = reader_at(reader);
                 format!(
                     "older programs need {} in the optional family `{}`, and cannot read rows that have cells of the family without it; \
                      make it an `Option` in every program first",
@@ -1073,38 +992,38 @@ impl<'l> LayoutComparison<'_, 'l> {
                     column.family,
                 )
             }
-            Topic::AliasTaken { new, old } => {
-                let (new, old) = (new_at(new).written(), old_at(old).written());
+            (ReadFault::AliasOfOther { reader, writer }, true) => {
+                let (new, old) = (reader_at(reader).written(), writer_at(writer).written());
                 format!(
                     "{new} has the alias {old}, which is another column of older programs: writes of {new} delete it, and where {new} is \
                      absent, this type reads it in its place; remove the alias, or drop the column in every program first"
                 )
             }
-            Topic::FormerTaken { new, old } => {
-                let (new, old) = (new_at(new).written(), old_at(old).written());
+            (ReadFault::AliasOfOther { reader, writer }, false) => {
+                let (new, old) = (writer_at(writer).written(), reader_at(reader).written());
                 format!(
                     "{new} is a former name of {old}: this type can find former values of {old} there, and older programs delete it when \
                      they write {old}; give the column another name"
                 )
             }
-            Topic::AliasDropped { new, alias: (family, name) } => {
-                let new = new_at(new).written();
+            (ReadFault::AliasDropped { reader, alias: (family, name) }, _) => {
+                let new = reader_at(reader).written();
                 format!(
                     "{new} has lost the alias `{family}:{name}`: this type does not find values that are still stored there; write such \
                      rows again first, and then save the schema of this type over the file"
                 )
             }
-            Topic::OldKeepsOne { new } => format!(
+            (ReadFault::OneVersion { reader }, true) => format!(
                 "{} keeps versions: `put` of older programs deletes all but the one that it writes; update every program before one writes several",
-                new_at(new).written(),
+                reader_at(reader).written(),
             ),
-            Topic::NewKeepsOne { old } => format!(
+            (ReadFault::OneVersion { reader }, false) => format!(
                 "{} keeps one version: `put` of this type deletes the others, which older programs read; keep `Versions`, or deploy this \
                  type to every reader first",
-                old_at(old).written(),
+                reader_at(reader).written(),
             ),
-            Topic::OldLeaves { new } => {
-                let column = new_at(new);
+            (ReadFault::LeftOver { reader }, true) => {
+                let column = reader_at(reader);
                 format!(
                     "when older programs store no {}, they delete it and leave columns of the family `{}` that they do not know: this \
                      type cannot read the row then; make {} an `Option`, or update every program before one writes the new columns",
@@ -1113,8 +1032,8 @@ impl<'l> LayoutComparison<'_, 'l> {
                     column.written(),
                 )
             }
-            Topic::NewLeaves { old } => {
-                let column = old_at(old);
+            (ReadFault::LeftOver { reader }, false) => {
+                let column = reader_at(reader);
                 format!(
                     "when this type stores no {}, it deletes it and leaves columns of the family `{}` that it does not know: older \
                      programs cannot read the row then; keep the columns, or update every program first",
@@ -1122,8 +1041,8 @@ impl<'l> LayoutComparison<'_, 'l> {
                     column.family,
                 )
             }
-            Topic::OldEmpties { new } => {
-                let column = new_at(new);
+            (ReadFault::Emptied { reader }, true) => {
+                let column = reader_at(reader);
                 format!(
                     "`put` of older programs empties the family `{}`, and deletes {}, which they do not have; give the column another \
                      family, or update every program first",
@@ -1131,23 +1050,23 @@ impl<'l> LayoutComparison<'_, 'l> {
                     column.written(),
                 )
             }
-            Topic::NewEmpties { old } => {
-                let column = old_at(old);
+            (ReadFault::Emptied { reader }, false) => {
+                let column = reader_at(reader);
                 format!(
                     "`put` of this type empties the family `{}`, and deletes {} of older programs; give one of the two another family",
                     column.family,
                     column.written(),
                 )
             }
-            Topic::Family { family } => format!(
+            (ReadFault::Family { family }, _) => format!(
                 "the family `{family}` has other contents, values or aggregates: a table's family has one kind, so one of the two \
                  programs cannot write to it; give the fields another family"
             ),
-            Topic::NewHides { family } => format!(
+            (ReadFault::Hidden { family }, true) => format!(
                 "this type hides cells of the family `{family}` that are older than its `ttl`, and older programs read them; if that is \
                  meant, save the schema of this type over the file"
             ),
-            Topic::OldHides { family } => format!(
+            (ReadFault::Hidden { family }, false) => format!(
                 "older programs hide cells of the family `{family}` that are older than their `ttl`, and this type reads them; deploy \
                  this type to every reader first"
             ),

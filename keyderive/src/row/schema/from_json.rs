@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use keyderive_layout::Words;
 use keyderive_layout::row::{
-    Alias as FormerPlace, Column, ColumnPart, Family, FamilyPart, Kind, Place, Rule, RulePart, Struct, Window,
+    Column, ColumnPart, Family, FamilyPart, GcLayout, KindLayout, Place, PlaceLayout, RuleLayout, RulePart,
+    Struct,
 };
 
-use super::layout::{
-    Absent, ColumnLayout, FieldLayout, GcLayout, KindLayout, LayoutFault, PlaceLayout, RowLayout, RuleLayout,
-};
+use super::layout::{Absent, ColumnLayout, FieldLayout, LayoutFault, RowLayout};
 use super::stored::{StoredType, Variant};
 use super::{Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema, SchemaError};
 use crate::intern::{Interner, TooManyLayouts, leak_list, leak_text};
@@ -171,7 +170,7 @@ impl RowLayout {
             name: leak_text(&self.row),
             family: leak_text(self.family.as_deref().unwrap_or_default()),
             fields: leak_list(self.fields.iter().map(FieldLayout::leak)),
-            rules: leak_list(self.rules.iter().map(RuleLayout::leak)),
+            rules: leak_list(self.rules.iter().map(leak_rule)),
         }
     }
 
@@ -204,7 +203,7 @@ impl FieldLayout {
                 family: leak_text(family.as_deref().unwrap_or_default()),
                 key: key.leak(),
                 stored: stored.leak(),
-                kind: kind.kind(),
+                kind: column_kind(*kind),
                 is_optional: *optional,
             },
         }
@@ -213,7 +212,7 @@ impl FieldLayout {
 
 impl ColumnLayout {
     fn leak(&self, family: &str) -> ColumnSchema {
-        let kind = self.kind.kind();
+        let kind = column_kind(self.kind);
         let alias = |alias: &PlaceLayout| Alias {
             family: (alias.family != family).then(|| leak_text(&alias.family)),
             name: leak_text(&alias.name),
@@ -231,52 +230,35 @@ impl ColumnLayout {
     }
 }
 
-impl KindLayout {
-    fn kind(self) -> ColumnKind {
-        match self {
-            Self::Value => ColumnKind::Value,
-            Self::Timestamped => ColumnKind::Timestamped,
-            Self::Versions => ColumnKind::Versions,
-            Self::Counter => ColumnKind::Counter,
-            Self::Sum => ColumnKind::Sum,
-            Self::Min => ColumnKind::Min,
-            Self::Max => ColumnKind::Max,
-            Self::SumVersions { .. } => ColumnKind::SumVersions,
-            Self::MinVersions { .. } => ColumnKind::MinVersions,
-            Self::MaxVersions { .. } => ColumnKind::MaxVersions,
-        }
-    }
-
-    /// The width of its windows, if it has some.
-    fn window_micros(self) -> Option<i64> {
-        self.aggregate()?.1
+fn column_kind(kind: KindLayout) -> ColumnKind {
+    match kind {
+        KindLayout::Value => ColumnKind::Value,
+        KindLayout::Timestamped => ColumnKind::Timestamped,
+        KindLayout::Versions => ColumnKind::Versions,
+        KindLayout::Counter => ColumnKind::Counter,
+        KindLayout::Sum => ColumnKind::Sum,
+        KindLayout::Min => ColumnKind::Min,
+        KindLayout::Max => ColumnKind::Max,
+        KindLayout::SumVersions { .. } => ColumnKind::SumVersions,
+        KindLayout::MinVersions { .. } => ColumnKind::MinVersions,
+        KindLayout::MaxVersions { .. } => ColumnKind::MaxVersions,
     }
 }
 
-impl RuleLayout {
-    fn leak(&self) -> FamilyRule {
-        FamilyRule {
-            family: leak_text(&self.family),
-            gc: self.gc.map(|gc| match gc {
-                GcLayout::Never => DeclaredGc::Never,
-                GcLayout::Any { max_age_secs, max_versions } => {
-                    DeclaredGc::Any { max_age: max_age_secs.map(Duration::from_secs), max_versions }
-                }
-                GcLayout::All { max_age_secs, max_versions } => {
-                    DeclaredGc::All { max_age: Duration::from_secs(max_age_secs), max_versions }
-                }
-            }),
-            ttl: self.ttl_secs.map(Duration::from_secs),
-            is_exclusive: self.exclusive,
-        }
-    }
-
-    /// The age above which one of its limits removes a cell.
-    fn max_age_secs(&self) -> Option<u64> {
-        match self.gc {
-            Some(GcLayout::Any { max_age_secs, .. }) => max_age_secs,
-            _ => None,
-        }
+fn leak_rule(rule: &RuleLayout) -> FamilyRule {
+    FamilyRule {
+        family: leak_text(&rule.family),
+        gc: rule.gc.map(|gc| match gc {
+            GcLayout::Never => DeclaredGc::Never,
+            GcLayout::Any { max_age_secs, max_versions } => {
+                DeclaredGc::Any { max_age: max_age_secs.map(Duration::from_secs), max_versions }
+            }
+            GcLayout::All { max_age_secs, max_versions } => {
+                DeclaredGc::All { max_age: Duration::from_secs(max_age_secs), max_versions }
+            }
+        }),
+        ttl: rule.ttl_secs.map(Duration::from_secs),
+        is_exclusive: rule.exclusive,
     }
 }
 
@@ -306,7 +288,7 @@ impl StoredType {
             Self::Date => CellType::Date,
             Self::Json => CellType::Json,
             Self::Proto => CellType::Proto,
-            Self::UnixTime(unit) => CellType::UnixTime(unit.unit()),
+            Self::UnixTime(unit) => CellType::UnixTime(*unit),
             Self::Custom(name) => CellType::Custom(leak_text(name)),
         }
     }
@@ -334,21 +316,19 @@ struct Placed<'l> {
 struct PlacedFamily<'l> {
     path: String,
     name: &'l str,
-    kind: Kind,
+    kind: KindLayout,
 }
 
 /// What the rules of layouts are asked of.
 impl Placed<'_> {
     fn data(&self) -> Column {
         let Self { path, family, column } = self;
-        let alias =
-            |alias: &PlaceLayout| FormerPlace { family: alias.family.clone(), name: alias.name.clone() };
         Column {
             label: path.clone(),
             family: (*family).to_owned(),
             name: column.name.clone(),
-            aliases: column.aliases.iter().map(alias).collect(),
-            kind: column.kind.of_rules(),
+            aliases: column.aliases.clone(),
+            kind: column.kind,
             is_doubtful: false,
         }
     }
@@ -369,40 +349,7 @@ impl Placed<'_> {
 impl PlacedFamily<'_> {
     fn data(&self) -> Family {
         let Self { path, name, kind } = self;
-        Family { label: path.clone(), name: (*name).to_owned(), kind: kind.clone() }
-    }
-}
-
-impl KindLayout {
-    fn of_rules(self) -> Kind {
-        let windows = |name, micros: i64| {
-            let window =
-                Window { micros: Some(micros).filter(|micros| *micros != 0), written: format!("`{micros}`") };
-            Kind::Windows(name, window)
-        };
-        match self {
-            Self::Value | Self::Timestamped => Kind::Value,
-            Self::Versions => Kind::Versions,
-            Self::Counter => Kind::Counter,
-            Self::Sum => Kind::Aggregate("Sum"),
-            Self::Min => Kind::Aggregate("Min"),
-            Self::Max => Kind::Aggregate("Max"),
-            Self::SumVersions { window_micros } => windows("Sum", window_micros),
-            Self::MinVersions { window_micros } => windows("Min", window_micros),
-            Self::MaxVersions { window_micros } => windows("Max", window_micros),
-        }
-    }
-}
-
-impl RuleLayout {
-    fn data(&self) -> Rule {
-        let micros = |secs: u64| secs.saturating_mul(1_000_000);
-        Rule {
-            family: self.family.clone(),
-            max_age: self.max_age_secs().map(micros),
-            ttl: self.ttl_secs.map(micros),
-            keeps_one: matches!(self.gc, Some(GcLayout::Any { max_versions: Some(1), .. })),
-        }
+        Family { label: path.clone(), name: (*name).to_owned(), kind: *kind }
     }
 }
 
@@ -451,14 +398,14 @@ impl<'l> Check<'l> {
                     }
                     // Another struct does not know the rule of its family.
                     self.columns(Some(family), &of_struct, &[], &[]);
-                    families.push(PlacedFamily { path, name: family, kind: Kind::Value });
+                    families.push(PlacedFamily { path, name: family, kind: KindLayout::Value });
                 }
                 FieldLayout::Map { family, key, stored, kind, .. } => {
                     let path = format!("fields[{at}].map");
                     self.map(&path, key, stored, *kind);
                     match (family, &layout.family) {
                         (Some(name), own) if layout.fields.len() > 1 || Some(name) != own.as_ref() => {
-                            families.push(PlacedFamily { path, name, kind: kind.of_rules() });
+                            families.push(PlacedFamily { path, name, kind: *kind });
                         }
                         (Some(_), _) | (None, None) if layout.fields.len() == 1 => {}
                         _ => self.fault(
@@ -490,7 +437,7 @@ impl<'l> Check<'l> {
             family: family.map(str::to_owned),
             columns: columns.iter().map(Placed::data).collect(),
             families: families.iter().map(PlacedFamily::data).collect(),
-            rules: rules.iter().map(RuleLayout::data).collect(),
+            rules: rules.to_vec(),
         };
         for found in data.faults() {
             let path = match found.place {

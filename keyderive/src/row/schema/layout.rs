@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use keyderive_layout::row::{GcLayout, KindLayout, PlaceLayout, RuleLayout};
 use serde::{Deserialize, Serialize};
 
 use super::stored::StoredType;
@@ -152,29 +153,6 @@ pub(super) struct ColumnLayout {
     pub(super) absent: Absent,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PlaceLayout {
-    pub(super) family: String,
-    pub(super) name: String,
-}
-
-/// A [`ColumnKind`] with the width of its windows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum KindLayout {
-    Value,
-    Timestamped,
-    Versions,
-    Counter,
-    Sum,
-    Min,
-    Max,
-    SumVersions { window_micros: i64 },
-    MinVersions { window_micros: i64 },
-    MaxVersions { window_micros: i64 },
-}
-
 /// What an absent column is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -182,23 +160,6 @@ pub(super) enum Absent {
     Error,
     None,
     Default,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RuleLayout {
-    pub(super) family: String,
-    pub(super) gc: Option<GcLayout>,
-    pub(super) ttl_secs: Option<u64>,
-    pub(super) exclusive: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum GcLayout {
-    Never,
-    Any { max_age_secs: Option<u64>, max_versions: Option<u32> },
-    All { max_age_secs: u64, max_versions: u32 },
 }
 
 impl RowLayout {
@@ -209,7 +170,7 @@ impl RowLayout {
             fingerprint: schema.fingerprint().to_string(),
             family: schema.own_family().map(str::to_owned),
             fields: schema.fields.iter().map(FieldLayout::of).collect(),
-            rules: schema.rules.iter().map(RuleLayout::of).collect(),
+            rules: schema.rules.iter().map(rule_layout).collect(),
         }
     }
 
@@ -243,7 +204,7 @@ impl FieldLayout {
                 optional: *is_optional,
                 key: (*key).into(),
                 stored: (*stored).into(),
-                kind: KindLayout::of(*kind, 0),
+                kind: kind_layout(*kind, 0),
             },
         }
     }
@@ -265,77 +226,43 @@ impl ColumnLayout {
             name: column.name.to_owned(),
             aliases: column.aliases().map(place).collect(),
             stored: column.stored.into(),
-            kind: KindLayout::of(column.kind, column.window_micros),
+            kind: kind_layout(column.kind, column.window_micros),
             absent,
         }
     }
 }
 
-impl KindLayout {
-    fn of(kind: ColumnKind, window_micros: i64) -> Self {
-        match kind {
-            ColumnKind::Value => Self::Value,
-            ColumnKind::Timestamped => Self::Timestamped,
-            ColumnKind::Versions => Self::Versions,
-            ColumnKind::Counter => Self::Counter,
-            ColumnKind::Sum => Self::Sum,
-            ColumnKind::Min => Self::Min,
-            ColumnKind::Max => Self::Max,
-            ColumnKind::SumVersions => Self::SumVersions { window_micros },
-            ColumnKind::MinVersions => Self::MinVersions { window_micros },
-            ColumnKind::MaxVersions => Self::MaxVersions { window_micros },
-        }
-    }
-
-    /// The aggregate that the server keeps, with the width of its windows if it has some; none if programs set the values.
-    pub(super) fn aggregate(self) -> Option<(&'static str, Option<i64>)> {
-        match self {
-            Self::Value | Self::Timestamped | Self::Versions | Self::Counter => None,
-            Self::Sum => Some(("sum", None)),
-            Self::Min => Some(("minimum", None)),
-            Self::Max => Some(("maximum", None)),
-            Self::SumVersions { window_micros } => Some(("sum", Some(window_micros))),
-            Self::MinVersions { window_micros } => Some(("minimum", Some(window_micros))),
-            Self::MaxVersions { window_micros } => Some(("maximum", Some(window_micros))),
-        }
+fn kind_layout(kind: ColumnKind, window_micros: i64) -> KindLayout {
+    match kind {
+        ColumnKind::Value => KindLayout::Value,
+        ColumnKind::Timestamped => KindLayout::Timestamped,
+        ColumnKind::Versions => KindLayout::Versions,
+        ColumnKind::Counter => KindLayout::Counter,
+        ColumnKind::Sum => KindLayout::Sum,
+        ColumnKind::Min => KindLayout::Min,
+        ColumnKind::Max => KindLayout::Max,
+        ColumnKind::SumVersions => KindLayout::SumVersions { window_micros },
+        ColumnKind::MinVersions => KindLayout::MinVersions { window_micros },
+        ColumnKind::MaxVersions => KindLayout::MaxVersions { window_micros },
     }
 }
 
-impl RuleLayout {
-    fn of(rule: &FamilyRule) -> Self {
-        let secs = |duration: Duration| duration.as_secs();
-        let gc = rule.gc.map(|gc| match gc {
-            DeclaredGc::Never => GcLayout::Never,
-            DeclaredGc::Any { max_age, max_versions } => {
-                GcLayout::Any { max_age_secs: max_age.map(secs), max_versions }
-            }
-            DeclaredGc::All { max_age, max_versions } => {
-                GcLayout::All { max_age_secs: secs(max_age), max_versions }
-            }
-        });
-        Self {
-            family: rule.family.to_owned(),
-            gc,
-            ttl_secs: rule.ttl.map(secs),
-            exclusive: rule.is_exclusive,
+fn rule_layout(rule: &FamilyRule) -> RuleLayout {
+    let secs = |duration: Duration| duration.as_secs();
+    let gc = rule.gc.map(|gc| match gc {
+        DeclaredGc::Never => GcLayout::Never,
+        DeclaredGc::Any { max_age, max_versions } => {
+            GcLayout::Any { max_age_secs: max_age.map(secs), max_versions }
         }
-    }
-}
-
-/// In words, for the text of a change.
-impl fmt::Display for GcLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Never | Self::Any { max_age_secs: None, max_versions: None } => f.write_str("never"),
-            Self::Any { max_age_secs: Some(age), max_versions: None } => write!(f, "after {age}s"),
-            Self::Any { max_age_secs: None, max_versions: Some(most) } => write!(f, "beyond {most} versions"),
-            Self::Any { max_age_secs: Some(age), max_versions: Some(most) } => {
-                write!(f, "after {age}s or beyond {most} versions")
-            }
-            Self::All { max_age_secs, max_versions } => {
-                write!(f, "after {max_age_secs}s and beyond {max_versions} versions")
-            }
+        DeclaredGc::All { max_age, max_versions } => {
+            GcLayout::All { max_age_secs: secs(max_age), max_versions }
         }
+    });
+    RuleLayout {
+        family: rule.family.to_owned(),
+        gc,
+        ttl_secs: rule.ttl.map(secs),
+        exclusive: rule.is_exclusive,
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) enum StoredType {
     Date,
     Json,
     Proto,
-    UnixTime(StoredUnit),
+    UnixTime(TimeUnit),
     Custom(String),
 }
 
@@ -54,38 +54,6 @@ pub(super) struct Variant {
     #[serde(with = "as_text")]
     pub(super) code: i64,
     pub(super) name: String,
-}
-
-/// A [`TimeUnit`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum StoredUnit {
-    Secs,
-    Millis,
-    Micros,
-    Nanos,
-}
-
-impl StoredUnit {
-    pub(super) fn unit(self) -> TimeUnit {
-        match self {
-            Self::Secs => TimeUnit::Secs,
-            Self::Millis => TimeUnit::Millis,
-            Self::Micros => TimeUnit::Micros,
-            Self::Nanos => TimeUnit::Nanos,
-        }
-    }
-}
-
-impl From<TimeUnit> for StoredUnit {
-    fn from(unit: TimeUnit) -> Self {
-        match unit {
-            TimeUnit::Secs => Self::Secs,
-            TimeUnit::Millis => Self::Millis,
-            TimeUnit::Micros => Self::Micros,
-            TimeUnit::Nanos => Self::Nanos,
-        }
-    }
 }
 
 /// Numbers as text, since many readers of JSON hold numbers as floats, which round `i64::MAX`.
@@ -130,7 +98,7 @@ impl From<CellType> for StoredType {
             CellType::Date => Self::Date,
             CellType::Json => Self::Json,
             CellType::Proto => Self::Proto,
-            CellType::UnixTime(unit) => Self::UnixTime(unit.into()),
+            CellType::UnixTime(unit) => Self::UnixTime(unit),
             CellType::Custom(name) => Self::Custom(name.to_owned()),
         }
     }
@@ -277,7 +245,7 @@ impl fmt::Display for StoredType {
             Self::Date => f.write_str("a date"),
             Self::Json => f.write_str("JSON"),
             Self::Proto => f.write_str("a message"),
-            Self::UnixTime(unit) => write!(f, "{} from 1970", unit.unit().name()),
+            Self::UnixTime(unit) => write!(f, "{} from 1970", unit.name()),
             Self::Custom(name) => write!(f, "the encoding `{name}`"),
         }
     }

@@ -46,7 +46,7 @@ mod old {
 fn changes(schema: &RowSchema) -> Vec<(String, bool, bool)> {
     let kept = old::Event::SCHEMA.to_json();
     let changes = schema.changes_from(&kept).unwrap();
-    let change = |change: &SchemaChange| {
+    let change = |change: &LayoutChange| {
         (change.to_string(), change.reads_older_rows(), change.breaks_older_programs())
     };
     changes.iter().map(change).collect()
@@ -292,7 +292,7 @@ fn types_with_fewer_values_do_not_read_all() {
     let changes = Narrow::SCHEMA.changes_from(&Wide::SCHEMA.to_json()).unwrap();
     assert_eq!(changes.iter().filter(|change| !change.reads_older_rows()).count(), 2, "{changes}");
     let back = Wide::SCHEMA.changes_from(&Narrow::SCHEMA.to_json()).unwrap();
-    assert!(back.reads_older_rows() && back.iter().all(SchemaChange::breaks_older_programs), "{back}");
+    assert!(back.reads_older_rows() && back.iter().all(LayoutChange::breaks_older_programs), "{back}");
     assert_ne!(Wide::SCHEMA.fingerprint(), Narrow::SCHEMA.fingerprint());
 }
 
@@ -424,7 +424,7 @@ mod model {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use crate::row::SchemaChange;
+    use crate::row::LayoutChange;
     use crate::row::schema::changes::compare;
     use crate::row::schema::layout::RowLayout;
 
@@ -746,8 +746,8 @@ mod model {
     fn check(older: &Layout, newer: &Layout, seed: u64) -> Result<(), TestCaseError> {
         let [new, old] = [newer, older].map(|layout| RowLayout::from_json(&layout.json()).unwrap());
         let changes = compare(&new, &old);
-        let reads_older_rows = changes.iter().all(SchemaChange::reads_older_rows);
-        let breaks = changes.iter().any(SchemaChange::breaks_older_programs);
+        let reads_older_rows = changes.iter().all(LayoutChange::reads_older_rows);
+        let breaks = changes.iter().any(LayoutChange::breaks_older_programs);
         let (reads, beside) = meet(older, newer, &mut Source(seed));
         let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
         prop_assert!(reads || !reads_older_rows, "{texts:#?}");

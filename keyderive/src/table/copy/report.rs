@@ -218,6 +218,7 @@ impl CopyError {
     }
 }
 
+/// With `{:#}`, without a remedy that names calls, as [`Error`].
 impl fmt::Display for CopyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CopyReport { old, new, copied, diff, .. } = &*self.report;
@@ -230,12 +231,16 @@ impl fmt::Display for CopyError {
         };
         match &self.reason {
             Reason::NotStarted(error) => {
-                write!(f, "the copy of table `{old}` to table `{new}` did not start: {error}")
+                write!(f, "the copy of table `{old}` to table `{new}` did not start: ")?;
+                error.fmt(f)
             }
             Reason::Stopped(error) => {
                 ended(f)?;
                 match error {
-                    TransferError::Failed(error) => write!(f, ": {error}"),
+                    TransferError::Failed(error) => {
+                        f.write_str(": ")?;
+                        error.fmt(f)
+                    }
                     TransferError::Collision { old_key, new_key } => write!(
                         f,
                         ": row {} of table `{old}` and one before it have the same key in table `{new}`, {}; give each row a key of \
@@ -257,10 +262,13 @@ impl fmt::Display for CopyError {
                     | TransferError::MayBeCounted(_) => Ok(()),
                 }
             }
-            Reason::NotCompared(error) => write!(
-                f,
-                "table `{old}` was copied to table `{new}`, and the tables could not be compared: {error}"
-            ),
+            Reason::NotCompared(error) => {
+                write!(
+                    f,
+                    "table `{old}` was copied to table `{new}`, and the tables could not be compared: "
+                )?;
+                error.fmt(f)
+            }
             Reason::Differs => {
                 write!(f, "table `{old}` was copied to table `{new}`, and they differ: ")?;
                 diff.as_ref().map_or(Ok(()), |diff| write!(f, "{diff}"))

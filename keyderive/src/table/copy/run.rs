@@ -232,41 +232,43 @@ fn check_checkpoint(mapping: &Mapping<'_>, checkpoint: &PartsLeft, path: &Path) 
 /// Fails unless the new table can keep each timestamp of the old one, and has each of its families, of the same kind and with the same
 /// rule. Returns the families of aggregates.
 fn check_families(old: &TableInfo, new: &TableInfo) -> Result<HashMap<String, Arc<str>>, Error> {
-    let mismatch = |text: String| Err(Error::mismatch(new.name(), text));
+    let mismatch = |text: String| Error::mismatch(new.name(), text);
     let families = || old.families().iter().filter(|family| !is_reserved(family.name()));
     if (old.granularity(), new.granularity()) == (Granularity::Micros, Granularity::Millis) {
-        return mismatch(format!(
-            "its timestamps are whole milliseconds, and those of table `{}` whole microseconds, which it would reject; create it \
-             again with `.granularity(Granularity::Micros)`",
+        let fault = mismatch(format!(
+            "its timestamps are whole milliseconds, and those of table `{}` whole microseconds, which it would reject",
             old.name(),
         ));
+        return Err(fault.with_remedy("create it again with `.granularity(Granularity::Micros)`"));
     }
     for family in families() {
         let name = family.name();
         let Some(other) = new.family(name) else {
-            return mismatch(format!(
-                "it lacks the column family `{name}` of table `{}`; it has {}: add it to the table with `modify_families` and \
-                 `FamilyChange::add`",
-                old.name(),
-                new.family_names(),
-            ));
+            let (old, has) = (old.name(), new.family_names());
+            let fault =
+                mismatch(format!("it lacks the column family `{name}` of table `{old}`; it has {has}"));
+            return Err(
+                fault.with_remedy("add it to the table with `modify_families` and `FamilyChange::add`")
+            );
         };
         if family.cells() != other.cells() {
-            return mismatch(format!(
+            return Err(mismatch(format!(
                 "the column family `{name}` is of another type than in table `{}`: expected `{}`, found `{}`; a family keeps its \
                  type, so create the table again",
                 old.name(),
                 family.cells(),
                 other.cells(),
-            ));
+            )));
         }
         if !family.gc_rule().is_same(other.gc_rule()) {
-            return mismatch(format!(
-                "the garbage collection rule of the column family `{name}` is not that of table `{}`: expected `{}`, found `{}`; \
-                 change it with `modify_families` and `FamilyChange::gc_rule`, if need be after the copy",
+            let fault = mismatch(format!(
+                "the garbage collection rule of the column family `{name}` is not that of table `{}`: expected `{}`, found `{}`",
                 old.name(),
                 family.gc_rule(),
                 other.gc_rule(),
+            ));
+            return Err(fault.with_remedy(
+                "change it with `modify_families` and `FamilyChange::gc_rule`, if need be after the copy",
             ));
         }
     }
@@ -281,10 +283,12 @@ async fn check_empty(new: &Handle) -> Result<(), Error> {
         Some(row) => Err(Error::mismatch(
             &new.name,
             format!(
-                "it has rows, such as {}, which would stay beside the copied ones; copy to an empty table, resume an earlier copy \
-                 by its `.checkpoint(…)`, or accept the rows with `.allow_existing()`",
-                ShownKey(row.key()),
+                "it has rows, such as {}, which would stay beside the copied ones",
+                ShownKey(row.key())
             ),
+        )
+        .with_remedy(
+            "copy to an empty table, resume an earlier copy by its `.checkpoint(…)`, or accept the rows with `.allow_existing()`",
         )),
     }
 }

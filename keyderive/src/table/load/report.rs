@@ -223,7 +223,7 @@ impl LoadError {
     }
 }
 
-/// Why the load ended, the first failed row if rows did, and where to resume.
+/// Why the load ended, the first failed row if rows did, and, but with `{:#}`, where to resume.
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LoadReport { table, progress, failed, .. } = &*self.report;
@@ -263,9 +263,10 @@ impl fmt::Display for LoadError {
         if let (Some(first), Reason::Stopped(TransferError::TooManyFailed { .. }) | Reason::RowsFailed) =
             (failed.first(), &self.reason)
         {
-            write!(f, "; the first is {first}")?;
+            f.write_str("; the first is ")?;
+            first.fmt(f)?;
         }
-        self.write_remedy(f)
+        if f.alternate() { Ok(()) } else { self.write_remedy(f) }
     }
 }
 

@@ -76,9 +76,10 @@ impl fmt::Display for FailedRow {
         if let Some(key) = key {
             write!(f, ", with the key {}", ShownKey(key))?;
         }
+        f.write_str(": ")?;
         match key {
-            Some(_) => write!(f, ": {}", error.without_own_key()),
-            None => write!(f, ": {error}"),
+            Some(_) => error.without_own_key().fmt(f),
+            None => error.fmt(f),
         }
     }
 }

@@ -9,7 +9,7 @@ use keyderive::{Client, Error, TableChange};
 use serde::Serialize;
 
 use super::{counted, is_agreed, name_production};
-use crate::exit::{Exit, Failure, Outcome, in_words, remedy};
+use crate::exit::{Exit, Failure, Outcome, remedy};
 use crate::instance::Instance;
 use crate::layout::{LayoutFile, check_names, read};
 use crate::output::{Out, Safe, TextFormat, json_line};
@@ -36,7 +36,7 @@ struct Line<'a> {
     table: &'a str,
     /// `to do`, `left`, which this command does not do, or `fault`, which no change mends.
     state: &'a str,
-    what: String,
+    what: &'a str,
     removes_more: bool,
 }
 
@@ -58,7 +58,7 @@ impl DeclaredArgs {
             }
             for fault in table.faults() {
                 let hint = remedy(fault).map(|remedy| format!("\nhelp: {remedy}")).unwrap_or_default();
-                self.write(&mut out, table.name(), "fault", &format!("{fault}{hint}"), false)?;
+                self.write(&mut out, table.name(), "fault", &format!("{fault:#}{hint}"), false)?;
             }
             let left_out = table.leave_out(|change| left(change).is_some()).to_vec();
             for change in table.changes() {
@@ -128,9 +128,8 @@ impl DeclaredArgs {
         removes_more: bool,
     ) -> io::Result<()> {
         if self.format == TextFormat::Json {
-            return json_line(out, &Line { table, state, what: in_words(what).into_owned(), removes_more });
+            return json_line(out, &Line { table, state, what, removes_more });
         }
-        let what = in_words(what);
         let state = match state {
             "left" => "left as it is: ",
             "fault" => "cannot be changed in place: ",

@@ -321,7 +321,7 @@ fn failure(error: &CopyError, state: &State) -> Failure {
         None if error.is_collision() => Exit::Refused,
         None => Exit::Failed,
     };
-    let failure = Failure::of(exit, error);
+    let failure = Failure::of(exit, format_args!("{error:#}"));
     match error.error().map(Error::kind) {
         Some(ErrorKind::TableMismatch) => failure.help(MISMATCH),
         _ => failure,

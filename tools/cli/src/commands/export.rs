@@ -274,7 +274,7 @@ impl Run<'_> {
             Ok(row) => row,
             Err(error) => {
                 left_out.unread += 1;
-                left_out.first_unread.get_or_insert_with(|| error.to_string());
+                left_out.first_unread.get_or_insert_with(|| format!("{error:#}"));
                 return Ok(());
             }
         };

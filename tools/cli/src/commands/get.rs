@@ -10,7 +10,7 @@ use keyderive::{Client, ErrorKind};
 
 use super::rows::{FlatRow, PlacedRow, StoredRow, shown, write_stored};
 use super::{block_on, encode::hex};
-use crate::exit::{Exit, Failure, Outcome, in_words};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::assignments;
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{Out, Safe, TextFormat, json_line};
@@ -86,7 +86,7 @@ impl Get {
             Err(error) if error.kind() != ErrorKind::InvalidRow => Err(error.into()),
             Ok(Some(row)) if !is_raw => self.print(&decoded, bucket, key, &row),
             read => {
-                let error = read.err().map(|error| in_words(&error.to_string()).into_owned());
+                let error = read.err().map(|error| format!("{error:#}"));
                 let row = stored().await?.ok_or_else(|| self.missing(key))?;
                 self.print_stored(Some(&decoded), bucket, &row, error.as_deref().filter(|_| !is_raw))
             }

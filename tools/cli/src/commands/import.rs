@@ -391,7 +391,7 @@ impl Import {
                             .help("to write all rows of the input again, name another file for `--resume`")
                     }
                     (_, Some(cause)) => Failure::from(cause.clone()),
-                    _ => Failure::refused(&error)
+                    _ => Failure::refused(format_args!("{error:#}"))
                         .help("`--bad-lines skip=FILE` goes on after rows that are not written, and writes them to the file"),
                 };
                 (error.into_report(), Some(failure))
@@ -453,14 +453,17 @@ impl Import {
     /// Says which rows were read, and not written.
     fn report_failed(&self, report: &LoadReport) -> Outcome<()> {
         for row in report.failed().iter().take(SHOWN_FAULTS as usize) {
-            output::note(format_args!("not written: {row}"));
+            output::note(format_args!("not written: {row:#}"));
         }
         let Some(path) = self.bad_lines.path().filter(|_| report.failed_count() > 0) else { return Ok(()) };
         let open = OpenOptions::new().append(true).open(path);
         let mut file = BufWriter::new(open.map_err(|error| Failure::unwritten(path, &error))?);
         let write = report.failed().iter().try_for_each(|row| {
             let key = row.key().map(|key| RawKey::new(key).to_string());
-            json_line(&mut file, &FailedRow { row: row.index() + 1, key, error: &row.error().to_string() })
+            json_line(
+                &mut file,
+                &FailedRow { row: row.index() + 1, key, error: &format!("{:#}", row.error()) },
+            )
         });
         write.and_then(|()| file.flush()).map_err(|error| Failure::unwritten(path, &error))
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::block_on;
 use crate::change::counted;
 use crate::codegen::{Language, generate};
-use crate::exit::{Exit, Failure, Outcome, in_words};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::instance::Instance;
 use crate::layout::{no_table, read, read_nearest};
 use crate::output::{self, Out, OutputFile, Safe, TextFormat, json_line};
@@ -138,7 +138,9 @@ impl Pull {
             match client.registered_layouts(name).await {
                 Err(error) if error.is_not_found() => return Err(no_table(&client, name, error).await),
                 // The registry has a layout that is not read.
-                Err(error) if error.kind() == ErrorKind::InvalidArgument => left_out(&error),
+                Err(error) if error.kind() == ErrorKind::InvalidArgument => {
+                    left_out(&format_args!("{error:#}"));
+                }
                 Err(error) => return Err(error.into()),
                 Ok(found) if found.is_empty() => left_out(&"no program has registered its layout"),
                 Ok(found) => {
@@ -223,7 +225,13 @@ impl Files {
         let changes = new.changes_from(&old);
         let mut out = Out::new();
         for change in changes.iter() {
-            let text = in_words(&change.to_string()).into_owned();
+            // The library's remedy is an attribute.
+            let mut text = format!("{change:#}");
+            if change.rename().is_some() {
+                text.push_str(
+                    "; if it is a new name, add the former one as `alias`, so that older values are read",
+                );
+            }
             if self.format.is_json() {
                 let line = Change {
                     change: text,

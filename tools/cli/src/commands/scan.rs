@@ -10,7 +10,7 @@ use keyderive::{Client, Error};
 
 use super::block_on;
 use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
-use crate::exit::{Exit, Failure, Outcome, in_words};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter, Kept};
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{self, Format, Out, Records, Safe, rows_are};
@@ -280,7 +280,7 @@ impl Printer {
         why: Option<&Error>,
     ) -> std::io::Result<()> {
         self.unread += u64::from(why.is_some());
-        let why = why.map(|why| in_words(&why.to_string()).into_owned());
+        let why = why.map(|why| format!("{why:#}"));
         match (self.format, &why) {
             // A program would take it for a row.
             (Format::Csv, Some(_)) => Ok(()),

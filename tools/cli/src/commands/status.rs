@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::block_on;
 use crate::change::{counted, failed_request, shown_change};
-use crate::exit::{Exit, Failure, Outcome, in_words, remedy};
+use crate::exit::{Exit, Failure, Outcome, remedy};
 use crate::instance::Instance;
 use crate::layout::{LayoutFile, check_names, read};
 use crate::output::{Out, Safe, TextFormat, json_line};
@@ -143,7 +143,7 @@ async fn status(client: &Client, layouts: &Layouts, table: &TableChanges) -> Out
     for change in table.changes() {
         differences.push(shown_change(client, table.name(), change).await?);
     }
-    differences.extend(table.faults().iter().map(|fault| in_words(&fault.to_string()).into_owned()));
+    differences.extend(table.faults().iter().map(|fault| format!("{fault:#}")));
     let mut undeclared: Vec<_> = table.undeclared_rules().iter().map(ToString::to_string).collect();
     undeclared.extend(info.iter().flat_map(|info| undeclared_families(info, &declared)));
     Ok(TableStatus {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::block_on;
 use super::rows::shown;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::layout::{TableArgs, note_raw};
 use crate::output::{self, Format, Records};
 
@@ -97,7 +97,7 @@ pub(super) async fn listed(client: &Client, layout: &TableLayout) -> Outcome<Opt
         Err(error) if error.kind() == ErrorKind::Unimplemented => return Ok(None),
         // The sizes are of use without.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            output::note(format_args!("hot tablets are not listed: {error}"));
+            output::note(format_args!("hot tablets are not listed: {error:#}"));
             return Ok(None);
         }
         hot => hot?,
@@ -166,7 +166,12 @@ impl Tablets {
         let tablets = match self.hot {
             false => listed(client, layout).await?,
             true => {
-                let hot = client.dynamic_table(layout).hot_tablets().await?;
+                let hot =
+                    client.dynamic_table(layout).hot_tablets().await.map_err(|error| match error.kind() {
+                        ErrorKind::Unimplemented => Failure::from(error)
+                            .help("`keyderive tablets` without `--hot` shows the parts of the table"),
+                        _ => error.into(),
+                    })?;
                 note_unreachable(&hot.unreachable);
                 Some(hot.tablets)
             }

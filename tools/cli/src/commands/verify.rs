@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::rows::{shown, time};
 use super::{PARTS_AT_A_TIME, block_on};
 use crate::change::counted;
-use crate::exit::{Exit, Outcome, in_words};
+use crate::exit::{Exit, Outcome};
 use crate::layout::TableArgs;
 use crate::output::{Format, Meter, Out, OutputFile, Records, json_line};
 
@@ -151,7 +151,7 @@ impl Verify {
             None => findings.add(key, Kind::Key, errors.join("; "))?,
             Some(layout) => match read(layout, row) {
                 Ok(has_others) => findings.with_others += u64::from(has_others),
-                Err(error) => findings.add(key, Kind::Row, in_words(&error).into_owned())?,
+                Err(error) => findings.add(key, Kind::Row, error)?,
             },
         }
         let size = |len: usize| len as u64;
@@ -231,7 +231,7 @@ fn read(layout: &TableLayout, row: &RawRow) -> Result<bool, String> {
         match DynRow::read(schema, family, row) {
             Ok(read) if read.foreign().next().is_none() => return Ok(false),
             Ok(_) => is_read = true,
-            Err(error) => errors.push(error.to_string()),
+            Err(error) => errors.push(format!("{error:#}")),
         }
     }
     match is_read || errors.is_empty() {

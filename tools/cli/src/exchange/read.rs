@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 use super::lines::{Parse, without_place};
 use super::times::{Rest, Times, nine_digits, rfc3339};
 use super::{KEY, Shape, is_escaped};
-use crate::exit::{Failure, Outcome, in_words};
+use crate::exit::{Failure, Outcome};
 use crate::filter::{finer_than, time_unit};
 use crate::layout::{field_names, nearest};
 
@@ -358,7 +358,7 @@ impl<'a> Draft<'a> {
     /// The row, if it can be written and read.
     fn finish(self) -> Result<(DynKey, DynRow), String> {
         let layout = self.shape.layout.key();
-        let fault = |error: &dyn fmt::Display| in_words(&error.to_string()).into_owned();
+        let fault = |error: &dyn fmt::Display| format!("{error:#}");
         // Rows of two times would have one key.
         for (name, text) in &self.fields {
             if let Ok(value) = layout.value(name, text.as_str())

@@ -375,7 +375,7 @@ fn an_optional_column_that_may_have_a_new_name() {
     folder.write("new.json", Layouts::new().table::<UserKey, later::Contact>("users").to_json());
     let check = |more: &[&str]| folder.run(&[&["layouts", "check", "old.json", "new.json"], more].concat());
     let found = check(&[]).expect(1);
-    let said = "`cf:mail` is dropped and `cf:email` added, of the same type; if this is a new name, write `alias = \"mail\"` at the column";
+    let said = "`cf:mail` is dropped and `cf:email` added, of the same type; if it is another column, accept the pair";
     assert!(found.out.contains(said), "{}", found.out);
     assert!(found.out.contains("accept the pair `users/cf:mail=cf:email`"), "{}", found.out);
     // Each added column may be the new name of each dropped one: a pair that is not named fails the check.

@@ -10,8 +10,6 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::exit::in_words;
-
 pub use self::file::OutputFile;
 pub use self::meter::Meter;
 pub use self::records::{Format, Records, TextFormat, of_csv};
@@ -54,7 +52,7 @@ pub fn error(message: impl fmt::Display) {
 
 /// Says what the output does not show, such as where a layout is from.
 pub fn note(message: impl fmt::Display) {
-    say("note", AnsiColor::Cyan.on_default().bold(), Safe(&in_words(&message.to_string())));
+    say("note", AnsiColor::Cyan.on_default().bold(), Safe(&message.to_string()));
 }
 
 /// Writes lines, each without what a terminal would obey.

@@ -3,13 +3,13 @@
 use std::fmt;
 
 use fastrand::Rng;
+use keyderive_layout::row::{KindLayout, PlaceLayout, RuleLayout};
 
+use crate::key::TimeUnit;
 use crate::row::ColumnSchema;
 use crate::row::schema::RowSchema;
-use crate::row::schema::layout::{
-    Absent, ColumnLayout, FieldLayout, KindLayout, PlaceLayout, RowLayout, RuleLayout,
-};
-use crate::row::schema::stored::{StoredType, StoredUnit, Variant};
+use crate::row::schema::layout::{Absent, ColumnLayout, FieldLayout, RowLayout};
+use crate::row::schema::stored::{StoredType, Variant};
 
 /// All families that a type can have.
 pub(super) const FAMILIES: [&str; 6] = ["cf", "own", "g", "s", "m", "w"];
@@ -238,8 +238,8 @@ fn palette() -> Vec<StoredType> {
         StoredType::Time,
         StoredType::Date,
         StoredType::Json,
-        StoredType::UnixTime(StoredUnit::Secs),
-        StoredType::UnixTime(StoredUnit::Millis),
+        StoredType::UnixTime(TimeUnit::Secs),
+        StoredType::UnixTime(TimeUnit::Millis),
     ]
 }
 
