@@ -500,8 +500,7 @@ async fn a_registry_that_is_required_and_cannot_be_read_fails_as_its_read_does()
             "{error}"
         );
         assert_eq!(error.is_retryable(), is_retryable, "{error}");
-        for part in ["`keyderive`", "`events`", "nothing was done", "`require_layout_check`", "call again"]
-        {
+        for part in ["`keyderive`", "`events`", "nothing was done", "`require_layout_check`", "call again"] {
             assert!(error.to_string().contains(part), "{error}");
         }
     }
