@@ -354,9 +354,9 @@ pub mod __private {
 
     pub use crate::key::generated::*;
     pub use crate::key::{
-        BoundValue, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, FieldValues, Fingerprint,
-        Format, KeyField, Layout, OwnedRowKey, RawKey, RowKey, RowKeySchema, Salt, SaltHash, SaltPlace,
-        Schema, Sql, SqlError, TableKey, Width,
+        Arg, BoundValue, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, FieldValues,
+        Fingerprint, Format, KeyField, Layout, OwnedRowKey, RawKey, RowKey, RowKeySchema, Salt, SaltHash,
+        SaltPlace, Schema, Sql, SqlError, TableKey, Width,
     };
     pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Listed, Open, Plan, PlanError, RangeOf};
 }

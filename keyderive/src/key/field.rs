@@ -8,6 +8,18 @@ use super::fast::{KeyBuf, holds_forbidden};
 use super::format::{FieldOrder, FieldValues, Format, Width};
 use super::show::Readable;
 
+/// What the scan of a key takes for a field of the type `T` that is stored as `C`: a copy of the value, or a reference into it.
+///
+/// ```
+/// use keyderive::key::Arg;
+/// use keyderive::key::custom::Text;
+///
+/// let site: Arg<'_, String, Text> = "example.com";
+/// let id: Arg<'_, u64, Text> = 7;
+/// # let _ = (site, id);
+/// ```
+pub type Arg<'a, T, C> = <T as KeyField<C>>::Arg<'a>;
+
 /// A type that can be stored as a field of a row key, in the format that the codec `C` names.
 ///
 /// The derive of row keys picks `C` from the field's attributes: [`Text`](super::codec::Text) without any.

@@ -33,7 +33,7 @@ pub use epoch::{BoundValue, Epoch};
 pub use error::{DecodeError, EncodeError};
 pub use field::FieldError;
 #[doc(no_inline)]
-pub use field::KeyField;
+pub use field::{Arg, KeyField};
 pub(crate) use field::{Cut, PrefixField, RangeField, Side};
 pub use format::{Field, FieldOrder, FieldValues, Format, Layout, TimeUnit, Width};
 pub use keyderive_farmhash::fingerprint64;

@@ -1,8 +1,8 @@
 //! Generates the scan builder: one stage for each number of fixed fields, and a set of methods for each field.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Ident, Lifetime, parse_quote};
+use syn::{GenericArgument, Ident, Lifetime, PathArguments, Type, parse_quote};
 
 use super::lints;
 use crate::attr::unraw;
@@ -15,7 +15,7 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let vis = key.vis();
     let doc = format!(
         "A scan of [`{0}`]: constrain its fields from the left; a range or prefix ends it.\n\n\
-         `__KeyderiveStage` counts the fields that are fixed. Begin with `{0}::scan()`. Where branches fix different fields, call \
+         `__Stage` counts the fields that are fixed. Begin with `{0}::scan()`. Where branches fix different fields, call \
          `into_plan` in each.",
         key.input.ident,
     );
@@ -24,9 +24,9 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         #[derive(#private::core::clone::Clone, #private::core::fmt::Debug)]
         #[must_use = "a scan reads nothing until it is given to a table"]
         #[allow(dead_code)]
-        #vis struct #scan<__KeyderiveStage = #private::Fixed<0>> {
+        #vis struct #scan<__Stage = #private::Fixed<0>> {
             draft: #private::Draft,
-            stage: #private::core::marker::PhantomData<__KeyderiveStage>,
+            stage: #private::core::marker::PhantomData<__Stage>,
         }
     }
 }
@@ -68,14 +68,14 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let this = key.type_at(&parse_quote!('static));
     let can_plan = key.first_hashed().map(|_| {
         let (module, name) = (bounds_ident(key), can_plan_ident());
-        quote!(where __KeyderiveStage: #module::#name)
+        quote!(where __Stage: #module::#name)
     });
     let lints = lints();
     quote! {
         #[automatically_derived]
         #lints
         #[allow(dead_code)]
-        impl<__KeyderiveStage> #scan<__KeyderiveStage> {
+        impl<__Stage> #scan<__Stage> {
             /// The plan: which rows to read, in which buckets.
             ///
             /// # Errors
@@ -99,7 +99,7 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 
         #[automatically_derived]
         #lints
-        impl<__KeyderiveStage> #private::IntoPlan<#this> for #scan<__KeyderiveStage> #can_plan {
+        impl<__Stage> #private::IntoPlan<#this> for #scan<__Stage> #can_plan {
             fn into_plan(
                 self,
             ) -> #private::core::result::Result<#private::Plan<#this>, #private::PlanError> {
@@ -114,17 +114,23 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let field = &key.fields[at];
     let scan = key.scan_ident();
     let ty = field.type_at(&parse_quote!('static));
-    let next = at + 1;
-    let value: Lifetime = parse_quote!('__keyderive_value);
+    let next = Literal::usize_unsuffixed(at + 1);
+    let value: Lifetime = parse_quote!('value);
     let (module, name) = (bounds_ident(key), ident(field));
     // The codec comes from the stage, which is known at the call, so that the compiler reports a format without ranges there. The
     // field's type does not come from the stage, since it may be more private than the key.
-    let is_next = quote!(__KeyderiveStage: #private::Open<At: #module::#name>);
-    let codec = quote!(<__KeyderiveStage::At as #module::#name>::Codec);
+    let is_next = quote!(__Stage: #private::Open<At: #module::#name>);
+    let codec = quote!(<__Stage::At as #module::#name>::Codec);
     let lints = lints();
+    let parameter = |name: &str| Ident::new(name, Span::mixed_site());
+    let [value_name, values_name, range_name, prefix_name] =
+        ["value", "values", "range", "prefix"].map(parameter);
     let [fix, range, prefix, any_of] = &methods_of(field);
-    let [fix_doc, range_doc, prefix_doc, any_of_doc] = docs(key, field, next);
-    let arg = quote!(<#ty as #private::KeyField<#codec>>::Arg<#value>);
+    let [fix_doc, range_doc, prefix_doc, any_of_doc] = docs(key, field, at + 1);
+    let (arg, is_arg) = match plain_arg(field, &value, private) {
+        Some(arg) => (arg.clone(), Some(quote!(, Arg<#value> = #arg))),
+        None => (quote!(#private::Arg<#value, #ty, #codec>), None),
+    };
     let (draft_fix, draft_any_of) = match field.is_hashed() {
         true => (quote!(fix_hashed), quote!(any_of_hashed)),
         false => (quote!(fix), quote!(any_of)),
@@ -135,26 +141,26 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 #[doc = #range_doc]
                 pub fn #range<#value>(
                     self,
-                    __range: impl #private::RangeOf<#arg>,
+                    #range_name: impl #private::RangeOf<#arg>,
                 ) -> #scan<#private::Ended>
                 where
                     #is_next,
-                    #ty: #private::RangeField<#codec>,
+                    #ty: #private::RangeField<#codec #is_arg>,
                 {
                     #scan {
-                        draft: #private::Draft::range::<#codec, #ty>(self.draft, &__range),
+                        draft: #private::Draft::range::<#codec, #ty>(self.draft, &#range_name),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
 
                 #[doc = #prefix_doc]
-                pub fn #prefix<#value>(self, __prefix: #arg) -> #scan<#private::Ended>
+                pub fn #prefix<#value>(self, #prefix_name: #arg) -> #scan<#private::Ended>
                 where
                     #is_next,
-                    #ty: #private::PrefixField<#codec>,
+                    #ty: #private::PrefixField<#codec #is_arg>,
                 {
                     #scan {
-                        draft: #private::Draft::prefix::<#codec, #ty>(self.draft, __prefix),
+                        draft: #private::Draft::prefix::<#codec, #ty>(self.draft, #prefix_name),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
@@ -164,24 +170,24 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
         #[automatically_derived]
         #lints
         #[allow(dead_code)]
-        impl<__KeyderiveStage> #scan<__KeyderiveStage> {
+        impl<__Stage> #scan<__Stage> {
             #[doc = #fix_doc]
-            pub fn #fix<#value>(self, __value: #arg) -> #scan<#private::Fixed<#next>>
+            pub fn #fix<#value>(self, #value_name: #arg) -> #scan<#private::Fixed<#next>>
             where
                 #is_next,
-                #ty: #private::KeyField<#codec>,
+                #ty: #private::KeyField<#codec #is_arg>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_fix::<#codec, #ty>(self.draft, __value),
+                    draft: #private::Draft::#draft_fix::<#codec, #ty>(self.draft, #value_name),
                     stage: #private::core::marker::PhantomData,
                 }
             }
 
             #[doc = #any_of_doc]
-            pub fn #any_of<__KeyderiveHow>(
+            pub fn #any_of<__How>(
                 self,
-                __values: impl #private::core::iter::IntoIterator<
-                    Item: #private::Listed<#codec, #ty, __KeyderiveHow>,
+                #values_name: impl #private::core::iter::IntoIterator<
+                    Item: #private::Listed<#codec, #ty, __How>,
                 >,
             ) -> #scan<#private::Fixed<#next>>
             where
@@ -189,13 +195,50 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 #ty: #private::KeyField<#codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_any_of::<#codec, #ty, _>(self.draft, __values),
+                    draft: #private::Draft::#draft_any_of::<#codec, #ty, _>(self.draft, #values_name),
                     stage: #private::core::marker::PhantomData,
                 }
             }
 
             #ends
         }
+    }
+}
+
+/// What the methods of a field take, where the field's type is written as one of the standard library: readers of the documentation
+/// see `&str`, and not the trait that says it. A type of the same name that takes something else fails at the call.
+fn plain_arg(field: &Field<'_>, value: &Lifetime, private: &TokenStream) -> Option<TokenStream> {
+    let str = quote!(&#value #private::core::primitive::str);
+    let bytes = quote!(&#value [#private::core::primitive::u8]);
+    if field.codec.with_marker().is_some() {
+        return None;
+    }
+    let borrowed = |ty: &Type| match ty {
+        Type::Path(path) if path.path.is_ident("str") => Some(str.clone()),
+        Type::Slice(_) => Some(bytes.clone()),
+        _ => None,
+    };
+    let path = match field.ty {
+        Type::Reference(reference) => return borrowed(&reference.elem),
+        Type::Path(path) => &path.path,
+        Type::Array(array) => return Some(quote!(&#value #array)),
+        _ => return None,
+    };
+    let last = path.segments.last()?;
+    let generic = match &last.arguments {
+        PathArguments::AngleBracketed(arguments) => arguments.args.last(),
+        _ => None,
+    };
+    match (last.ident.to_string().as_str(), generic) {
+        (
+            "bool" | "char" | "u8" | "u16" | "u32" | "u64" | "u128" | "i8" | "i16" | "i32" | "i64" | "i128",
+            None,
+        ) => Some(quote!(#path)),
+        ("SystemTime", None) => Some(quote!(#path)),
+        ("String", None) => Some(str),
+        ("Vec", Some(_)) => Some(bytes),
+        ("Cow", Some(GenericArgument::Type(ty))) => borrowed(ty),
+        _ => None,
     }
 }
 
