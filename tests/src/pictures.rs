@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::left_out;
 
-const GUIDE: &str = "keyderive/src/guide/heat.rs";
+const GUIDE: &str = "keyderive/src/guide/heat.md";
 const FLIGHTS: &[u8] = include_bytes!("../../examples/data/flights.csv");
 const THIS: &str = include_str!("pictures.rs");
 /// A page with several pictures is still loaded at once.
@@ -228,12 +228,12 @@ fn assert_drawn(name: &str, two: &Two, picture: &Picture<'_>) {
     assert!(svg.len() < MOST_BYTES, "{name} has {} bytes", svg.len());
     assert_is(&format!("docs/heat/{name}.svg"), &svg);
     let lines = picture.text(79, 8);
-    let text: String = lines.lines().map(|line| format!("{}\n", format!("//! {line}").trim_end())).collect();
+    let text: String = lines.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     let guide = fs::read_to_string(path(GUIDE)).unwrap();
-    let begin = format!("//! ```text\n//! {}\n", two[0].0);
+    let begin = format!("```text\n{}\n", two[0].0);
     let (before, rest) = guide.split_once(&begin).unwrap_or_else(|| panic!("{GUIDE} has no `{begin}`"));
-    let (_, after) = rest.split_once("//! ```\n").unwrap();
-    assert_is(GUIDE, &format!("{before}//! ```text\n{text}//! ```\n{after}"));
+    let (_, after) = rest.split_once("```\n").unwrap();
+    assert_is(GUIDE, &format!("{before}```text\n{text}```\n{after}"));
 }
 
 #[test]
@@ -321,8 +321,7 @@ fn code(text: &str) -> String {
 #[test]
 fn the_examples_of_the_guide_are_those_here() {
     let guide = fs::read_to_string(path(GUIDE)).unwrap();
-    let text: String =
-        guide.lines().map(|line| format!("{}\n", line.trim_start_matches("//!").trim())).collect();
+    let text: String = guide.lines().map(|line| format!("{}\n", line.trim())).collect();
     let is_simulation = |block: &&str| block.contains("derive(RowKey)") && block.contains("heat::simulate");
     let blocks: Vec<_> = text.split("```").skip(1).step_by(2).filter(is_simulation).collect();
     assert_eq!(blocks.len(), 4);

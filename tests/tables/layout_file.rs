@@ -110,7 +110,7 @@ fn each_change_of_a_key_says_what_it_does() {
     const SWAPPED: &str = "stored keys are read as other variants than they were written of, and so are new keys by older programs";
     const SAME: &str = "the keys are the same";
     let page = fs::read_to_string(
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../keyderive/src/guide/layouts.rs"),
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../keyderive/src/guide/layouts.md"),
     )
     .unwrap();
     for (change, part, effect, reads, breaks) in [

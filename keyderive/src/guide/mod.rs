@@ -28,26 +28,68 @@
 //! [`key::codec`](crate::key::codec) specifies the key format for programs in other languages, and [`row`](crate::row)
 //! says how cells store values. The `examples` of the repository are whole programs.
 
-pub mod attributes;
-pub mod choosing;
-pub mod compiler;
-pub mod deployment;
-pub mod errors;
-pub mod from_serde;
+pub mod attributes {
+    #![doc = include_str!("attributes.md")]
+}
+pub mod choosing {
+    #![doc = include_str!("choosing.md")]
+}
+pub mod compiler {
+    #![doc = include_str!("compiler.md")]
+}
+pub mod deployment {
+    #![doc = include_str!("deployment.md")]
+}
+pub mod errors {
+    #![doc = include_str!("errors.md")]
+}
+pub mod from_serde {
+    #![doc = include_str!("from_serde.md")]
+}
 #[cfg(feature = "heat")]
-pub mod heat;
-pub mod layouts;
-pub mod limits;
-pub mod loading;
-pub mod operating;
-pub mod promises;
-pub mod recipes;
-pub mod rekeying;
-pub mod rows;
-pub mod running;
-pub mod scans;
-pub mod serving;
-pub mod sql;
-pub mod tables;
+pub mod heat {
+    #![doc = include_str!("heat.md")]
+}
+pub mod layouts {
+    #![doc = include_str!("layouts.md")]
+}
+pub mod limits {
+    #![doc = include_str!("limits.md")]
+}
+pub mod loading {
+    #![doc = include_str!("loading.md")]
+}
+pub mod operating {
+    #![doc = include_str!("operating.md")]
+}
+pub mod promises {
+    #![doc = include_str!("promises.md")]
+}
+pub mod recipes {
+    #![doc = include_str!("recipes.md")]
+}
+pub mod rekeying {
+    #![doc = include_str!("rekeying.md")]
+}
+pub mod rows {
+    #![doc = include_str!("rows.md")]
+}
+pub mod running {
+    #![doc = include_str!("running.md")]
+}
+pub mod scans {
+    #![doc = include_str!("scans.md")]
+}
+pub mod serving {
+    #![doc = include_str!("serving.md")]
+}
+pub mod sql {
+    #![doc = include_str!("sql.md")]
+}
+pub mod tables {
+    #![doc = include_str!("tables.md")]
+}
 #[cfg(feature = "embedded")]
-pub mod testing;
+pub mod testing {
+    #![doc = include_str!("testing.md")]
+}

@@ -227,13 +227,13 @@ fn between<'a>(text: &'a str, begin: &'a str, end: &'a str) -> impl Iterator<Ite
 }
 
 fn page_text() -> String {
-    fs::read_to_string(root().join("keyderive/src/guide/promises.rs")).unwrap()
+    fs::read_to_string(root().join("keyderive/src/guide/promises.md")).unwrap()
 }
 
 /// The rows of all tables of calls in a page.
 fn rows(text: &str) -> Vec<Row> {
     let (mut rows, mut heading, mut is_in_table) = (Vec::new(), "", false);
-    for line in text.lines().map(|line| line.trim_start_matches("//!").trim()) {
+    for line in text.lines().map(str::trim) {
         heading = line.strip_prefix("# ").unwrap_or(heading);
         is_in_table = line.starts_with("| call |") || (is_in_table && line.starts_with('|'));
         if !is_in_table || line.starts_with("| call |") || line.starts_with("|---") {
