@@ -13,7 +13,7 @@ use std::error::Error;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::civil::{Date, date};
-use keyderive::Progress;
+use keyderive::table::Progress;
 use keyderive::{Client, Row, RowKey, Table};
 use serde::Deserialize;
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use keyderive::load::Checkpoint;
+use keyderive::table::load::Checkpoint;
 use keyderive::{Client, Row, RowKey, Table};
 use serde::Deserialize;
 
@@ -97,7 +97,7 @@ async fn load(
     departures: &Table<DepartureKey, Departure>,
     data: &[u8],
     from: Option<Checkpoint>,
-) -> Result<keyderive::load::LoadReport, keyderive::load::LoadError> {
+) -> Result<keyderive::table::load::LoadReport, keyderive::table::load::LoadError> {
     let bar = ProgressBar::no_length();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {pos} rows done, {per_sec}, {msg}") {
         bar.set_style(style);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use keyderive::rekey::{MigrationProgress, Rekeyed};
+use keyderive::table::rekey::{MigrationProgress, Rekeyed};
 use keyderive::{Client, Row, RowKey};
 
 /// The key so far: the readings of a site are spread over the whole table.

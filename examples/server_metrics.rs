@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use jiff::{Timestamp, ToSpan as _};
-use keyderive::{Client, Row, RowKey, put_both};
+use keyderive::table::put_both;
+use keyderive::{Client, Row, RowKey};
 
 /// The host comes first, so that a period of one host is one range, and the hosts' writes are spread.
 #[derive(RowKey, Debug)]

@@ -9,7 +9,8 @@
 use std::error::Error;
 
 use jiff::{Timestamp, ToSpan as _};
-use keyderive::{Client, KeyOnly, Row, RowKey, Scan, Table, put_both};
+use keyderive::table::{KeyOnly, put_both};
+use keyderive::{Client, Row, RowKey, Scan, Table};
 
 /// The time comes first, for the latest of all users. Alone it would send every write to one end of the table, and
 /// would not compile; three shards, by the hash of the whole key, spread the writes.

@@ -296,25 +296,20 @@ pub mod query;
 #[cfg(feature = "client")]
 pub mod row;
 #[cfg(feature = "client")]
-mod table;
+pub mod table;
 
 #[cfg(feature = "client")]
+#[doc(inline)]
 pub use client::{Client, Error, ErrorKind, GcRule, Target};
 pub use flat::Flat;
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
 #[cfg(feature = "client")]
 #[doc(inline)]
-pub use row::{Cell, OwnedRow, Row};
+pub use row::{Cell, Row};
 #[cfg(feature = "client")]
-pub use table::{
-    Analysis, CreateTable, DEFAULT_FAMILY, DeclaredTable, DeclaredTables, DeclaredTablesError, Direct,
-    DynCursor, DynTable, ExplainExport, Export, Exported, HotTablet, HotTablets, KeyOnly, Modify, OnForeign,
-    OnUnreadable, OneTable, Page, Progress, PutBothError, PutSide, ReadOnly, ReadRow, Reads, RowRef, Rows,
-    Scan, Select, Selected, SizedPart, Skipped, SkippedRow, Table, TableChange, TableChanges, TableSizes,
-    UndeclaredRule, Update, Verified, Verify, WriteOutcome, Writer, Writes, WrittenRowType, copy, diff, load,
-    put_both, rekey,
-};
+#[doc(inline)]
+pub use table::{OnForeign, OnUnreadable, Scan, Table, Update, Writer};
 
 /// The examples of the derives. They need this crate, and `keyderive-macros` is one of its dependencies.
 #[cfg(all(doctest, feature = "client"))]

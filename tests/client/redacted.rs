@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
 use keyderive::client::ReadRows;
-use keyderive::{Client, Error, Row, RowKey, put_both};
+use keyderive::table::put_both;
+use keyderive::{Client, Error, Row, RowKey};
 use keyderive_scripted::{Answer, Failure, Mock, Rpc, cell};
 use tonic::Code;
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use keyderive::__private::connected_by;
-use keyderive::{Client, RowKey, Rows, Table};
+use keyderive::table::Rows;
+use keyderive::{Client, RowKey, Table};
 use keyderive_scripted::{Answer, MAX_CONCURRENT_STREAMS, Mock, Rpc};
 use tokio::time::{Instant, sleep};
 

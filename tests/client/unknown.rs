@@ -3,7 +3,8 @@
 use h2::Reason;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::{Mutation, ReadModifyWrite};
-use keyderive::{Error, ErrorKind, Row, RowKey, put_both};
+use keyderive::table::put_both;
+use keyderive::{Error, ErrorKind, Row, RowKey};
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Door, Failure, Mock, Rpc};
 use tonic::Code;
@@ -222,8 +223,8 @@ async fn errors_of_a_table_say_that_a_row_may_be_written() {
     }
     let error = put_both((&counts, &Key { id: 7 }, &row), (&counts, &Key { id: 8 }, &row)).await.unwrap_err();
     assert!(error.is_outcome_unknown() && error.is_retryable(), "{error}");
-    assert_eq!(error.first().outcome(), keyderive::WriteOutcome::Unknown);
-    assert_eq!(error.second().outcome(), keyderive::WriteOutcome::NotWritten);
+    assert_eq!(error.first().outcome(), keyderive::table::WriteOutcome::Unknown);
+    assert_eq!(error.second().outcome(), keyderive::table::WriteOutcome::NotWritten);
     let writer = counts.writer();
     writer.put(&Key { id: 7 }, &row).await.unwrap();
     let errors = writer.close().await.unwrap_err();
@@ -243,7 +244,7 @@ async fn a_row_of_two_that_was_refused_is_not_written() {
     let counts = client.table::<Key, Counts>("counts");
     let row = Counts { visits: 1 };
     let error = put_both((&counts, &Key { id: 7 }, &row), (&counts, &Key { id: 8 }, &row)).await.unwrap_err();
-    assert_eq!(error.first().outcome(), keyderive::WriteOutcome::NotWritten, "{error}");
+    assert_eq!(error.first().outcome(), keyderive::table::WriteOutcome::NotWritten, "{error}");
     assert!(!error.is_outcome_unknown() && error.is_retryable(), "{error}");
 }
 

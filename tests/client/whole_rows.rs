@@ -93,7 +93,7 @@ async fn every_write_of_a_value_sets_its_cells_at_the_servers_time() {
     let writer = orders.writer();
     writer.put(&KEY, &order(1)).await.unwrap();
     writer.close().await.unwrap();
-    keyderive::put_both((&orders, &KEY, &order(1)), (&orders, &KEY, &order(1))).await.unwrap();
+    keyderive::table::put_both((&orders, &KEY, &order(1)), (&orders, &KEY, &order(1))).await.unwrap();
     let times = times(&mock);
     assert_eq!(times.len(), 25);
     assert!(times.iter().all(|time| *time == -1), "{times:?}");

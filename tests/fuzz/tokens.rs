@@ -5,7 +5,8 @@ use keyderive::dynamic::{DynKey, DynRow, DynScan, KeyLayout};
 use keyderive::key::Field;
 use keyderive::layouts::Layouts;
 use keyderive::plan::Plan;
-use keyderive::{Client, DynTable, RowKey, Scan};
+use keyderive::table::DynTable;
+use keyderive::{Client, RowKey, Scan};
 use keyderive_farmhash::fingerprint64;
 use keyderive_tests::fuzz::{Input, bytes_of, fuzz};
 

@@ -1,7 +1,8 @@
 //! Runs on tables of one key type, and on their copies.
 
 use fastrand::Rng;
-use keyderive::{Direct, Table};
+use keyderive::Table;
+use keyderive::table::Direct;
 
 use crate::features::{Feature, Met};
 use crate::layouts::{

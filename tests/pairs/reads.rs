@@ -4,7 +4,8 @@ use futures_util::TryStreamExt as _;
 use keyderive::key::TableKey;
 use keyderive::plan::Plan;
 use keyderive::row::RowFilter;
-use keyderive::{Error, OneTable, Reads, Scan, Table};
+use keyderive::table::{OneTable, Reads};
+use keyderive::{Error, Scan, Table};
 
 use crate::features::{Feature, Features};
 use crate::layouts::{Layout, Point, Range};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use keyderive::embedded::{Fault, Faults, Method};
-use keyderive::rekey::{Activity, Pair, Rekeyed, State};
+use keyderive::table::rekey::{Activity, Pair, Rekeyed, State};
 use keyderive::{Client, Error, Table};
 use tokio::sync::Notify;
 

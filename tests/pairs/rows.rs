@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use keyderive::key::TableKey;
-use keyderive::row::{Condition, Max, Min, Sum, Timestamped, Versions};
-use keyderive::{OwnedRow, Reads, Row, Scan, Selected, Update, Writes};
+use keyderive::row::{Condition, Max, Min, OwnedRow, Sum, Timestamped, Versions};
+use keyderive::table::{Reads, Selected, Writes};
+use keyderive::{Row, Scan, Update};
 
 use crate::features::{Feature, Features};
 use crate::model::{Cells, HOUR, MINUTE, Take, Value, View, Write};

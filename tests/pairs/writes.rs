@@ -2,7 +2,8 @@
 
 use keyderive::key::TableKey;
 use keyderive::row::{Condition, Mutation};
-use keyderive::{Error, Table, Writes};
+use keyderive::table::Writes;
+use keyderive::{Error, Table};
 
 use crate::features::Feature;
 use crate::layouts::{Layout, Point, Range, USERS};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keyderive::key::TableKey;
-use keyderive::rekey::{Rekeyed, State};
 use keyderive::row::{Condition, Versions};
-use keyderive::{Client, Reads, Row, RowKey, Table};
+use keyderive::table::Reads;
+use keyderive::table::rekey::{Rekeyed, State};
+use keyderive::{Client, Row, RowKey, Table};
 
 /// Short, so that the states follow each other soon, and longer than a busy machine keeps a process waiting.
 pub(super) const LEASE: Duration = Duration::from_secs(1);

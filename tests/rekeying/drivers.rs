@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::rekey::{Activity, Rekeyed, State};
+use keyderive::table::rekey::{Activity, Rekeyed, State};
 use keyderive::{Client, Row};
 use tokio::sync::Notify;
 use tokio::time::sleep;

@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use keyderive::client::RawTable;
-use keyderive::diff::{RowDifference, TableDiff};
 use keyderive::embedded::{Bigtable, FaultRule, Faults, Method};
-use keyderive::rekey::{Activity, PairKey, Rekeyed, State};
 use keyderive::row::{Condition, Mutation, RowFilter};
+use keyderive::table::diff::{RowDifference, TableDiff};
+use keyderive::table::rekey::{Activity, PairKey, Rekeyed, State};
 use keyderive::{Client, GcRule, Row, RowKey};
 
 use crate::keys::{New, Old};

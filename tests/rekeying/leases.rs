@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Faults, Method};
-use keyderive::rekey::{Rekeyed, State};
+use keyderive::table::rekey::{Rekeyed, State};
 use keyderive::{Client, Row};
 use tokio::time::{Instant, sleep};
 

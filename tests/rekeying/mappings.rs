@@ -8,8 +8,8 @@ use keyderive::client::ReadRows;
 use keyderive::dynamic::{KeyLayout, KeyMapping, TableLayout};
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::layouts::Layouts;
-use keyderive::rekey::{Rekeyed, State};
 use keyderive::row::RawRow;
+use keyderive::table::rekey::{Rekeyed, State};
 use keyderive::{Client, Row, RowKey};
 use tokio::time::sleep;
 
@@ -111,12 +111,15 @@ fn mapping(text: &str) -> KeyMapping {
     KeyMapping::new(&KeyLayout::of::<Old>(), &KeyLayout::of::<New>(), text).unwrap()
 }
 
-async fn by_data(client: &Client, text: &str) -> Result<keyderive::rekey::Migration, keyderive::Error> {
+async fn by_data(
+    client: &Client,
+    text: &str,
+) -> Result<keyderive::table::rekey::Migration, keyderive::Error> {
     let [old, new] = layouts();
     client.dynamic_migration(&old, &new, Some(&mapping(text))).await
 }
 
-async fn without_mapping(client: &Client) -> keyderive::rekey::Migration {
+async fn without_mapping(client: &Client) -> keyderive::table::rekey::Migration {
     let [old, new] = layouts();
     client.dynamic_migration(&old, &new, None).await.unwrap()
 }

@@ -21,10 +21,10 @@ use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use keyderive::client::RawTable;
-use keyderive::diff::RowDifference;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::rekey::{Activity, Pair, Rekeyed, State};
 use keyderive::row::{Mutation, RawRow, RowFilter};
+use keyderive::table::diff::RowDifference;
+use keyderive::table::rekey::{Activity, Pair, Rekeyed, State};
 use keyderive::{Error, ErrorKind, GcRule, Row, RowKey as _, Scan};
 use keyderive_tests::amount;
 

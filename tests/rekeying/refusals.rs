@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use keyderive::client::{Aggregate, Family, FamilyChange};
-use keyderive::diff::RowDifference;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::rekey::{Rekeyed, State};
+use keyderive::table::diff::RowDifference;
+use keyderive::table::rekey::{Rekeyed, State};
 use keyderive::{Client, ErrorKind, GcRule, Row, RowKey};
 
 const LEASE: Duration = Duration::from_millis(200);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use keyderive::client::ReadRows;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::rekey::State;
 use keyderive::row::{Mutation, RawRow};
+use keyderive::table::rekey::State;
 use keyderive::{Client, Error};
 use keyderive_tests::one_in;
 use tokio::time::sleep;

@@ -10,10 +10,11 @@ use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use keyderive::client::RawTable;
-use keyderive::rekey::Rekeyed;
 use keyderive::row::bounds::Selection;
 use keyderive::row::{Mutation, RawCell, RowFilter, Timestamped, Versions};
-use keyderive::{Client, Error, OnUnreadable, ReadOnly, Reads, Row, RowKey, Scan, Table};
+use keyderive::table::rekey::Rekeyed;
+use keyderive::table::{ReadOnly, Reads};
+use keyderive::{Client, Error, OnUnreadable, Row, RowKey, Scan, Table};
 use keyderive_tests::amount;
 
 use crate::keys::{New, Old};

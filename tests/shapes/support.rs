@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use keyderive::dynamic::KeyLayout;
 use keyderive::key::{DecodeError, EncodeError, Schema};
 use keyderive::plan::{Plan, PlanError, Request};
-use keyderive::row::RowSchema;
-use keyderive::{Client, OwnedRow, RowKey};
+use keyderive::row::{OwnedRow, RowSchema};
+use keyderive::{Client, RowKey};
 
 /// The crate by another path.
 pub mod reexported {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use keyderive::client::{WriteErrors, WriterSettings};
-use keyderive::load::Checkpoint;
 use keyderive::row::Sum;
+use keyderive::table::load::Checkpoint;
 use keyderive::{Client, Error, Row, RowKey, Table};
 use tokio::time::{sleep, timeout};
 

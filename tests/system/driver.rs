@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use keyderive::Client;
-use keyderive::rekey::{Migration, Rekeyed, State};
+use keyderive::table::rekey::{Migration, Rekeyed, State};
 use tokio::time::{sleep, timeout};
 
 use crate::points::{Event, New, Old, passes};

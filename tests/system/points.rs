@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use keyderive::client::{Hedging, Settings};
-use keyderive::rekey::Pair;
-use keyderive::{Direct, Error, Row, RowKey, Scan, Table, Writes};
+use keyderive::table::rekey::Pair;
+use keyderive::table::{Direct, Writes};
+use keyderive::{Error, Row, RowKey, Scan, Table};
 use keyderive_tests::linearizable::{Op, Outcome, Row as RowState};
 use tokio::time::{sleep, timeout};
 use tonic::Code;

@@ -152,7 +152,7 @@ async fn rows_are_copied_to_another_key_type(client: Client) {
 async fn the_closure_leaves_rows_out(client: Client) {
     let (old, new) = filled(&client, 50).await;
     // By the decoded row, and by a column that the row type does not have.
-    let new_key = |key: EventKey, row: keyderive::RowRef<'_>| {
+    let new_key = |key: EventKey, row: keyderive::table::RowRef<'_>| {
         let event = row.read::<Event>()?;
         let is_left_out = event.kind == "kind-0" || row.newest("cf", "unknown").is_some();
         Ok::<_, keyderive::Error>((!is_left_out).then(|| user_key(key)))
@@ -173,7 +173,7 @@ async fn the_closure_of_a_part_reads_whole_rows(client: Client) {
     }
     let (old, new) = filled(&client, 50).await;
     // A copy has every stored cell, whichever columns the source has.
-    let new_key = |key: EventKey, row: keyderive::RowRef<'_>| {
+    let new_key = |key: EventKey, row: keyderive::table::RowRef<'_>| {
         let is_kept = row.read::<Event>()?.hits.get() > 0;
         Ok::<_, keyderive::Error>(is_kept.then(|| user_key(key)))
     };

@@ -110,7 +110,7 @@ async fn tables_are_created_with_what_all_their_types_need(client: Client) {
 }
 
 /// The faults of each table, by the ends of their texts.
-fn assert_faults(found: &keyderive::DeclaredTablesError, expected: &[(&str, &[&str])]) {
+fn assert_faults(found: &keyderive::table::DeclaredTablesError, expected: &[(&str, &[&str])]) {
     for (table, (name, faults)) in found.tables().iter().zip(expected) {
         assert_eq!(table.name, *name, "{found}");
         assert_eq!(table.faults.len(), faults.len(), "{found}");

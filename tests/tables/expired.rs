@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use keyderive::client::RawTable;
 use keyderive::row::{Condition, Mutation, Sum, Timestamped, Versions};
-use keyderive::{Client, Error, GcRule, Row, RowKey, Table, put_both};
+use keyderive::table::put_both;
+use keyderive::{Client, Error, GcRule, Row, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
 

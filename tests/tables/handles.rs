@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use keyderive::{Client, Error, RowKey, Rows, Scan, Table};
+use keyderive::table::Rows;
+use keyderive::{Client, Error, RowKey, Scan, Table};
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
 struct UserKey {

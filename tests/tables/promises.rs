@@ -16,7 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use keyderive::client::{Family, RawTable};
 use keyderive::embedded::Method;
 use keyderive::row::{Column, Condition, Mutation, OwnedRow, ReadModifyWrite};
-use keyderive::{Client, GcRule, Row, RowKey, Table, put_both};
+use keyderive::table::put_both;
+use keyderive::{Client, GcRule, Row, RowKey, Table};
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
 struct AccountKey {

@@ -8,7 +8,8 @@ use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::key::TableKey;
 use keyderive::plan::IntoPlan;
 use keyderive::row::{Condition, Mutation};
-use keyderive::{Client, Error, ErrorKind, GcRule, Row, RowKey, Table, WriteOutcome, put_both};
+use keyderive::table::{WriteOutcome, put_both};
+use keyderive::{Client, Error, ErrorKind, GcRule, Row, RowKey, Table};
 use tokio::time::Instant;
 
 use crate::registry::{stamp_of, without_registry};

@@ -7,7 +7,8 @@ use futures_util::future::join_all;
 use keyderive::client::{Family, FamilyChange, TableInfo};
 use keyderive::layouts::Layouts;
 use keyderive::row::{Sum, Versions};
-use keyderive::{Client, GcRule, Row, RowKey, TableChange, TableChanges};
+use keyderive::table::{TableChange, TableChanges};
+use keyderive::{Client, GcRule, Row, RowKey};
 
 use crate::servers::on_every_bigtable;
 

@@ -55,7 +55,7 @@
 //! | `keyderive.retry_tokens` | gauge | `instance` | tokens of the [retry budget](Settings::retry_budget), of 100; with 50 or fewer nothing is retried |
 //! | `keyderive.connection.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_connections_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
 //! | `keyderive.heat.busiest_share` | gauge | `table`, `access` | with [`record_heat`](crate::guide::heat#of-a-running-service), the share of the busiest range of keys in the reads, or writes, of the last whole window: 0 to 1, and 0 if it has fewer than 100 |
-//! | `keyderive.rekey.rows` | counter | `table` | rows that a driver of a [re-keying](crate::rekey) has read and copied, if they were not copied before |
+//! | `keyderive.rekey.rows` | counter | `table` | rows that a driver of a [re-keying](crate::table::rekey) has read and copied, if they were not copied before |
 //! | `keyderive.rekey.state` | gauge | `table` | how often the state of the re-keying that the process acts by has changed: 0 for `old`; -1 while it knows none |
 //!
 //! The first four metrics also have the label `scan` for the requests of a scan with a [name](crate::Scan::named), and not for others.
@@ -430,7 +430,7 @@ impl Client {
     ///
     /// A call that sends many requests, such as a load, `put_all` or `delete_rows`, fails before its next one; a load
     /// returns a
-    /// [checkpoint](crate::load::LoadError::checkpoint).
+    /// [checkpoint](crate::table::load::LoadError::checkpoint).
     ///
     /// A scan is in flight from the creation of its stream until the stream returns its last row, the end or an error, or is
     /// dropped. `close` gives up a stream that has not been polled for 10 s: it waits for it no longer, and the stream fails
@@ -712,7 +712,7 @@ impl Client {
     /// can move. The client takes it for everything that compares or writes the times of cells: `ttl`, the check that a value is
     /// not written with a time that is garbage, the timestamp of a write on a compared
     /// [`version`](crate::row::Column::version), the start times of idempotency tokens, the comparisons of
-    /// [`Table::diff`](crate::Table::diff) and [`Migration::verify`](crate::rekey::Migration::verify), the warning about cells in the
+    /// [`Table::diff`](crate::Table::diff) and [`Migration::verify`](crate::table::rekey::Migration::verify), the warning about cells in the
     /// future, and the bounds of `#[salt(since)]`. Only [`Timestamped::now`](crate::row::Timestamped::now) takes this machine's time.
     /// A service that takes the times of its own rows and windows from here can be tested the same way.
     #[must_use]

@@ -40,7 +40,7 @@ use keyderive_proto::data::{FullReadStatsView, RequestStats};
 ///
 /// Reads by key ([`get`](crate::Table::get), [`get_many`](crate::Table::get_many), [`read_row`](crate::client::RawTable::read_row)),
 /// [`Table::count`](crate::Table::count) and [queries](crate::client::Query) take none; an export takes one by
-/// [`Export::with`](crate::Export::with). The [metrics](crate::client#traces-and-metrics) have the same figures, except for
+/// [`Export::with`](crate::table::Export::with). The [metrics](crate::client#traces-and-metrics) have the same figures, except for
 /// returned rows: `keyderive.rows` counts the rows of all reads.
 ///
 /// Source: `RequestStats` in Bigtable's `ReadRowsResponse`.

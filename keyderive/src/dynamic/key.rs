@@ -544,7 +544,7 @@ impl fmt::Debug for KeyStart {
 
 /// A row key that was decoded by a [`KeyLayout`]: the values of its fields.
 ///
-/// It keeps the encoded key, so that it names a row in the calls of [`DynTable`](crate::DynTable).
+/// It keeps the encoded key, so that it names a row in the calls of [`DynTable`](crate::table::DynTable).
 ///
 /// `{}` prints it as the derived `Debug` of its struct does, with times in RFC 3339. serde serializes it as a map of its fields.
 #[derive(Clone, PartialEq)]

@@ -11,8 +11,8 @@
 //! | rows | a struct with [`Row`](derive@crate::Row) | [`DynRow`]; borrowed, [`DynRowRef`] |
 //! | the key of a row in another table | closures, `From` | [`KeyMapping`] |
 //! | a table | [`Client::table`](crate::Client::table) | [`Client::dynamic_table`](crate::Client::dynamic_table) |
-//! | copies and comparisons | [`Table::copy_to`](crate::Table::copy_to), [`Table::diff`](crate::Table::diff) | [`DynTable::copy_to`](crate::DynTable::copy_to), [`DynTable::diff`](crate::DynTable::diff) |
-//! | the driver of a re-keying | [`Rekeyed::migration`](crate::rekey::Rekeyed::migration) | [`Client::dynamic_migration`](crate::Client::dynamic_migration) |
+//! | copies and comparisons | [`Table::copy_to`](crate::Table::copy_to), [`Table::diff`](crate::Table::diff) | [`DynTable::copy_to`](crate::table::DynTable::copy_to), [`DynTable::diff`](crate::table::DynTable::diff) |
+//! | the driver of a re-keying | [`Rekeyed::migration`](crate::table::rekey::Rekeyed::migration) | [`Client::dynamic_migration`](crate::Client::dynamic_migration) |
 
 #[cfg(feature = "json")]
 mod error;

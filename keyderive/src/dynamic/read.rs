@@ -436,7 +436,7 @@ impl DynReader {
 }
 
 /// A row of a table whose layout is data, borrowed: in the closure of [`Scan::visit`](crate::Scan::visit) or of a
-/// [`DynCursor`](crate::DynCursor).
+/// [`DynCursor`](crate::table::DynCursor).
 ///
 /// The key and all columns that the scan reads have been decoded and checked before the closure is called.
 ///

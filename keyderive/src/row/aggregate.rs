@@ -40,13 +40,13 @@ use super::{Cell, CellError, ColumnKind, Mutation, Name, RowError};
 /// [`Update::add`](crate::Update::add) adds to it, in the same request as other changes, and
 /// [counts once](crate::guide::rows#sums-that-count-once) however often it is retried. A sum to which nothing was added reads as 0. A sum
 /// that overflows wraps around. [`put`](crate::Table::put) leaves it as it is: the value of the field is not written, so any does, such as
-/// `Sum::default()`. A load that [adds sums](crate::load::Load::add_sums) adds the value instead. Sums need families of their own: no other
+/// `Sum::default()`. A load that [adds sums](crate::table::load::Load::add_sums) adds the value instead. Sums need families of their own: no other
 /// field can be in theirs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sum(i64);
 
 impl Sum {
-    /// A value for [`Load::add_sums`](crate::load::Load::add_sums), which adds it. Other writes of a row leave the stored sum as it is.
+    /// A value for [`Load::add_sums`](crate::table::load::Load::add_sums), which adds it. Other writes of a row leave the stored sum as it is.
     #[must_use]
     pub const fn new(value: i64) -> Self {
         Self(value)
@@ -74,7 +74,7 @@ macro_rules! extremes {
         pub struct $type(Option<i64>);
 
         impl $type {
-            /// A value for [`Load::add_sums`](crate::load::Load::add_sums), which adds it. Other writes of a row leave the stored value as
+            /// A value for [`Load::add_sums`](crate::table::load::Load::add_sums), which adds it. Other writes of a row leave the stored value as
             /// it is.
             #[must_use]
             pub const fn new(value: i64) -> Self {

@@ -178,7 +178,7 @@ impl RowFilter {
     /// The rows whose key matches a regular expression.
     ///
     /// The server reads and matches every row of the scan. If the key's prefix is known, a plan reads less. A
-    /// [re-keyed table](crate::rekey::Rekeyed) rejects it: a row has a key in each of its two tables.
+    /// [re-keyed table](crate::table::rekey::Rekeyed) rejects it: a row has a key in each of its two tables.
     #[must_use]
     pub fn row_key_regex(regex: impl AsRef<[u8]>) -> Self {
         let kind = FilterKind::RowKeyRegex(owned(regex));

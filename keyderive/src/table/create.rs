@@ -189,7 +189,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// Call it before [`since`](crate::guide::attributes#a-salt-from-a-date-on) gives the key another salt, and when a key type with
     /// another tag begins to share the table: a query that names a column of the schema fails at the first key that does not fit the
-    /// schema. A [re-keying](crate::rekey) keeps it: the new table gets a schema of its own keys.
+    /// schema. A [re-keying](crate::table::rekey) keeps it: the new table gets a schema of its own keys.
     ///
     /// When it returns, the table has no schema. It is retried after a lost answer, since removing it twice is as once; if another
     /// program adds a schema in between, the repetition removes that one. After an error, call it again.

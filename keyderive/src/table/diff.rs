@@ -99,7 +99,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 /// A cell that both tables have must have the same value, however old it is. A cell that only one table has is no difference if the
 /// garbage collection rule of its family in that table allows its removal, by the client's clock and up to a minute early: the service
 /// removes such cells some time later, in each table for itself. [`TableDiff::expired`] counts them.
-/// [`Migration::verify`](crate::rekey::Migration::verify) compares by the same rule.
+/// [`Migration::verify`](crate::table::rekey::Migration::verify) compares by the same rule.
 ///
 /// # Settings
 ///

@@ -197,7 +197,7 @@ impl DynTable {
     /// is parsed, as [`parse_cell`](crate::dynamic::parse_cell) does.
     ///
     /// ```
-    /// # use keyderive::DynTable;
+    /// # use keyderive::table::DynTable;
     /// # async fn sample(users: DynTable, key: &[u8]) -> Result<(), keyderive::Error> {
     /// users.update(key, [("name", "Corrie"), ("cf:city", "Chur")]).await?;
     /// # Ok(())
@@ -226,7 +226,7 @@ impl DynTable {
     /// Adds to aggregates of a row, each by its name, in one atomic request; a missing row is created.
     ///
     /// ```
-    /// # use keyderive::DynTable;
+    /// # use keyderive::table::DynTable;
     /// # async fn sample(pages: DynTable, key: &[u8]) -> Result<(), keyderive::Error> {
     /// pages.add(key, [("sums:views", 1), ("sums:bytes", 5120)]).await?;
     /// # Ok(())

@@ -97,7 +97,7 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
 ///
 /// ```
 /// # use keyderive::{Client, Row, RowKey};
-/// # use keyderive::load::Checkpoint;
+/// # use keyderive::table::load::Checkpoint;
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 /// # #[derive(Row)] struct User { age: u32 }
 /// # fn stored() -> Option<Checkpoint> { None }

@@ -1,4 +1,4 @@
-//! Typed tables: row keys, plans and rows, on top of the client.
+//! Tables: the calls that create, read, write, copy and re-key them, and what these return.
 
 mod apply;
 pub mod copy;

@@ -15,7 +15,8 @@ use crate::key::{ShownKey, TableKey};
 /// Writes a record to two tables, by a [`Table::put`] to the first and then one to the second.
 ///
 /// ```
-/// use keyderive::{Client, Row, RowKey, put_both};
+/// use keyderive::table::put_both;
+/// use keyderive::{Client, Row, RowKey};
 ///
 /// /// What was measured, the newest first.
 /// #[derive(RowKey)]

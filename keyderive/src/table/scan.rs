@@ -1200,7 +1200,7 @@ impl<K: TableKey, R, S: Reads> fmt::Debug for Rows<K, R, S> {
     }
 }
 
-/// A borrowed row, in the closure of [`Scan::visit`], of a [copy](crate::copy) or of a [diff](crate::diff).
+/// A borrowed row, in the closure of [`Scan::visit`], of a [copy](crate::table::copy) or of a [diff](crate::table::diff).
 ///
 /// It borrows from the server's message and lives as long as the closure's call.
 #[derive(Clone, Copy)]

@@ -14,10 +14,11 @@ use crate::client::{Client, Entries, Error, Mutations, ReadRows, RowStream, Tabl
 use crate::plan::Plan;
 use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 
-/// A bound for code that reads tables of any kind: in place or [re-keyed](crate::rekey), whole or [as a part](super::Table::rows_as).
+/// A bound for code that reads tables of any kind: in place or [re-keyed](crate::table::rekey), whole or [as a part](super::Table::rows_as).
 ///
 /// ```
-/// use keyderive::{Error, Reads, Table};
+/// use keyderive::table::Reads;
+/// use keyderive::{Error, Table};
 /// # use keyderive::{Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 /// # #[derive(Row)] struct User { age: u32 }
@@ -28,7 +29,7 @@ use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 /// ```
 ///
 /// [`Writes`] adds the calls that write, and [`OneTable`] the calls of a table that is not re-keyed.
-/// [`Direct`], [`Pair`](crate::rekey::Pair) and [`ReadOnly`] implement it, and no other type can.
+/// [`Direct`], [`Pair`](crate::table::rekey::Pair) and [`ReadOnly`] implement it, and no other type can.
 #[expect(private_bounds, reason = "it is sealed: its calls take types of the client")]
 pub trait Reads: Source {
     /// What scans and selections of the table read. It is the same for a table that only reads, so no scan is compiled
@@ -39,10 +40,11 @@ pub trait Reads: Source {
     fn scanned(&self) -> &Self::Scanned;
 }
 
-/// A bound for code that writes tables of any kind, in place or [re-keyed](crate::rekey).
+/// A bound for code that writes tables of any kind, in place or [re-keyed](crate::table::rekey).
 ///
 /// ```
-/// use keyderive::{Error, Table, Writes};
+/// use keyderive::table::Writes;
+/// use keyderive::{Error, Table};
 /// # use keyderive::{Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 /// # #[derive(Row)] struct User { age: u32 }
@@ -52,7 +54,7 @@ pub trait Reads: Source {
 /// }
 /// ```
 ///
-/// [`Direct`] and [`Pair`](crate::rekey::Pair) implement it. [`ReadOnly`] does not: the table of a part of the columns only reads.
+/// [`Direct`] and [`Pair`](crate::table::rekey::Pair) implement it. [`ReadOnly`] does not: the table of a part of the columns only reads.
 #[expect(private_bounds, reason = "it is sealed: its calls take types of the client")]
 #[diagnostic::on_unimplemented(
     message = "this call writes, and a table over `{Self}` only reads",
@@ -63,11 +65,12 @@ pub trait Reads: Source {
 )]
 pub trait Writes: Reads + WriteStore {}
 
-/// A bound for code that needs what a table has only while it is not [re-keyed](crate::rekey): scans by one plan, exports, partitions;
+/// A bound for code that needs what a table has only while it is not [re-keyed](crate::table::rekey): scans by one plan, exports, partitions;
 /// and with [`Writes`] loads, writers and deletions by a plan.
 ///
 /// ```
-/// use keyderive::{Error, OneTable, Table};
+/// use keyderive::table::OneTable;
+/// use keyderive::{Error, Table};
 /// # use keyderive::{Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 ///
@@ -93,7 +96,8 @@ pub struct Direct;
 /// The rows of a table, or of a pair of tables that is re-keyed, for reads alone: what [`rows_as`](super::Table::rows_as) gives.
 ///
 /// ```
-/// use keyderive::{ReadOnly, Table};
+/// use keyderive::table::ReadOnly;
+/// use keyderive::Table;
 /// # use keyderive::{Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 /// # #[derive(Row)] struct User { name: String, portrait: String }
@@ -114,7 +118,8 @@ pub struct Direct;
 /// A call that writes does not compile:
 ///
 /// ```compile_fail,E0277
-/// # use keyderive::{ReadOnly, Table};
+/// # use keyderive::table::ReadOnly;
+/// # use keyderive::Table;
 /// # use keyderive::{Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 /// # #[derive(Row)] struct Card { name: String }

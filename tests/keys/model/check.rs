@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 
 use keyderive::plan::{KeyRange, Plan, PlanError, Request};
-use keyderive::{Client, Error, ErrorKind, OnForeign, ReadRow, Row, Scan, Table};
+use keyderive::table::ReadRow;
+use keyderive::{Client, Error, ErrorKind, OnForeign, Row, Scan, Table};
 
 use super::case::{Case, Content, Execution, Read};
 use super::foreign::{AnyBytes, is_of_other_tag};

@@ -64,7 +64,7 @@ pub(super) struct Event {
     history: Versions<String>,
 }
 
-pub(super) type Events = keyderive::rekey::Rekeyed<Old, New, Event>;
+pub(super) type Events = keyderive::table::rekey::Rekeyed<Old, New, Event>;
 
 const USERS: [&str; 3] = ["alice", "bob", "carol"];
 

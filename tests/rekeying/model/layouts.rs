@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use keyderive::plan::IntoPlan;
-use keyderive::rekey::{Pair, PairKey, Rekeyed};
+use keyderive::table::rekey::{Pair, PairKey, Rekeyed};
 use keyderive::{Client, RowKey, Scan};
 
 use super::{Job, Key, SHOPS};

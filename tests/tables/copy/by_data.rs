@@ -5,9 +5,9 @@ use std::future::{pending, ready};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use keyderive::diff::TableDiff;
 use keyderive::dynamic::{KeyMapping, TableLayout};
 use keyderive::layouts::Layouts;
+use keyderive::table::diff::TableDiff;
 use keyderive::{Client, Row, RowKey};
 use tokio::time::{Instant, sleep};
 

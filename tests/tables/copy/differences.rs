@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use keyderive::GcRule;
-use keyderive::diff::{RowDifference, TableDiff};
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::row::{Mutation, RawRow};
+use keyderive::table::diff::{RowDifference, TableDiff};
 
 use super::*;
 

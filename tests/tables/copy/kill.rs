@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use keyderive::GcRule;
 use keyderive::client::Aggregate;
-use keyderive::copy::CopyReport;
 use keyderive::embedded::{Bigtable, FaultRule, Faults, Method};
 use keyderive::key::fingerprint64;
 use keyderive::row::Mutation;
+use keyderive::table::copy::CopyReport;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 

@@ -1,8 +1,9 @@
 //! Random rows: all kinds of cells, versions, aggregates, and columns that the row type lacks.
 
+use keyderive::GcRule;
 use keyderive::client::Aggregate;
 use keyderive::row::Mutation;
-use keyderive::{CreateTable, GcRule};
+use keyderive::table::CreateTable;
 
 use super::*;
 

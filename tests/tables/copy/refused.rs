@@ -3,14 +3,16 @@
 use std::future::IntoFuture;
 
 use keyderive::client::{Aggregate, Family, FamilyChange};
-use keyderive::copy::CopyError;
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::row::Mutation;
+use keyderive::table::copy::CopyError;
 use keyderive::{ErrorKind, GcRule};
 
 use super::*;
 
-async fn error(copy: impl IntoFuture<Output = Result<keyderive::copy::CopyReport, CopyError>>) -> CopyError {
+async fn error(
+    copy: impl IntoFuture<Output = Result<keyderive::table::copy::CopyReport, CopyError>>,
+) -> CopyError {
     copy.await.unwrap_err()
 }
 
@@ -101,7 +103,8 @@ async fn a_table_is_not_copied_to_itself() {
 /// Two rows with one key are found while both are in memory, and by the comparison if not.
 #[tokio::test]
 async fn rows_with_one_new_key_are_an_error() {
-    let one = |key: EventKey, _: keyderive::RowRef<'_>| UserEventKey { user: "one".into(), at: key.at / 2 };
+    let one =
+        |key: EventKey, _: keyderive::table::RowRef<'_>| UserEventKey { user: "one".into(), at: key.at / 2 };
     let client = Client::embedded();
     let (old, new) = filled(&client, 20).await;
     let together = error(old.copy_to(&new, one)).await;
@@ -115,8 +118,10 @@ async fn rows_with_one_new_key_are_an_error() {
     // A batch of rows is read at once, so that these are not in memory together.
     let client = Client::embedded();
     let (old, new) = filled(&client, 3_000).await;
-    let far =
-        |key: EventKey, _: keyderive::RowRef<'_>| UserEventKey { user: "one".into(), at: key.at % 1_500 };
+    let far = |key: EventKey, _: keyderive::table::RowRef<'_>| UserEventKey {
+        user: "one".into(),
+        at: key.at % 1_500,
+    };
     let apart = error(old.copy_to(&new, far).look_ahead(0).parallel(1)).await;
     assert!(apart.is_collision() && apart.is_difference(), "{apart}");
     let diff = apart.report().diff().unwrap();
@@ -199,7 +204,8 @@ async fn a_foreign_row_is_an_error_wherever_it_is() {
     new.create_if_absent().await.unwrap();
     client.raw_table("user-events").mutate_row("zzz", [Mutation::set("cf", "kind", 0, "x")]).await.unwrap();
     assert_eq!(old.count(UserEventKey::scan()).await.unwrap(), 0);
-    let event_key = |key: UserEventKey, _: keyderive::RowRef<'_>| EventKey { at: key.at, user: key.user };
+    let event_key =
+        |key: UserEventKey, _: keyderive::table::RowRef<'_>| EventKey { at: key.at, user: key.user };
     let foreign = error(old.copy_to(&new, event_key)).await;
     assert_eq!(foreign.error().unwrap().kind(), ErrorKind::ForeignRow, "{foreign}");
     let foreign = old.diff(&new, event_key).await.unwrap_err();

@@ -8,7 +8,8 @@ use keyderive::client::ReadStats;
 use keyderive::dynamic::{DynColumnRef, DynKey, DynRow, DynRowRef, TableLayout, Value, ValueRef};
 use keyderive::plan::KeyRange;
 use keyderive::row::{Mutation, Sum, Timestamped, Versions};
-use keyderive::{Client, DynCursor, Error, ErrorKind, OnForeign, OnUnreadable, ReadRow, Row, Scan, Table};
+use keyderive::table::{DynCursor, ReadRow};
+use keyderive::{Client, Error, ErrorKind, OnForeign, OnUnreadable, Row, Scan, Table};
 
 use super::{Event, EventKey, event, events, key};
 use crate::servers::on_every_bigtable;

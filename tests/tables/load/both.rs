@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::{Client, ErrorKind, PutBothError, Row, RowKey, Table, WriteOutcome, put_both};
+use keyderive::table::{PutBothError, WriteOutcome, put_both};
+use keyderive::{Client, ErrorKind, Row, RowKey, Table};
 
 use crate::registry::without_registry;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use keyderive::embedded::{Bigtable, Faults, Method};
-use keyderive::load::Checkpoint;
+use keyderive::table::load::Checkpoint;
 
 use super::{Reading, ReadingKey, readings};
 

@@ -7,10 +7,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use keyderive::Progress;
 use keyderive::client::FamilyChange;
 use keyderive::embedded::{Bigtable, Faults, Method};
-use keyderive::load::{Checkpoint, LoadError};
+use keyderive::table::Progress;
+use keyderive::table::load::{Checkpoint, LoadError};
 use keyderive::{Client, GcRule, RowKey, Table};
 use tokio::time::{Instant, sleep};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::load::{FailedRow, LoadError};
+use keyderive::table::load::{FailedRow, LoadError};
 use keyderive::{Client, ErrorKind, Row, RowKey, Table};
 use tonic::Code;
 

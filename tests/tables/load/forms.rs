@@ -47,7 +47,7 @@ async fn loaded_beside_a_live_put(form: impl FnOnce(Load<'_>) -> Load<'_>) -> (R
     (steady.get(&KEY).await.unwrap().unwrap(), done.kept)
 }
 
-type Load<'a> = keyderive::load::Load<'a, super::Readings, Rows>;
+type Load<'a> = keyderive::table::load::Load<'a, super::Readings, Rows>;
 type Rows = futures_util::stream::Iter<std::vec::IntoIter<(ReadingKey, Reading)>>;
 
 #[tokio::test(start_paused = true)]
@@ -79,7 +79,7 @@ async fn rows_of_a_resumed_load_are_as_old_as_their_writes() {
     if let Some(begun) = stored.get_mut("timestamp_micros") {
         *begun = (begun.as_i64().unwrap() - 24 * 60 * 60 * 1_000_000).into();
     }
-    let checkpoint: keyderive::load::Checkpoint =
+    let checkpoint: keyderive::table::load::Checkpoint =
         serde_json::from_value(serde_json::to_value(stored).unwrap()).unwrap();
     table.load_iter((0..20).map(reading)).resume(checkpoint).await.unwrap().all_written().unwrap();
     assert_eq!(ids(&table).await, (0..20).collect::<Vec<_>>());

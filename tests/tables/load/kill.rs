@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use fastrand::Rng;
 use futures_util::TryStreamExt as _;
 use keyderive::client::ReadRows;
-use keyderive::load::{Checkpoint, LoadReport};
+use keyderive::table::load::{Checkpoint, LoadReport};
 use keyderive::{Client, GcRule};
 
 use keyderive_tests::{amount, variable};

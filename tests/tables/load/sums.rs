@@ -12,8 +12,8 @@ use fastrand::Rng;
 use futures_util::stream;
 use keyderive::client::Settings;
 use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
-use keyderive::load::{Checkpoint, Load, LoadError, LoadReport};
 use keyderive::row::{Max, Min, Sum, Timestamped, Versions};
+use keyderive::table::load::{Checkpoint, Load, LoadError, LoadReport};
 use keyderive::{Client, Row, RowKey, Table};
 
 use keyderive_proto::data::{Idempotency, MutateRowsRequest};

@@ -11,7 +11,8 @@ use keyderive::embedded::Bigtable;
 use keyderive::key::Value;
 use keyderive::layouts::Layouts;
 use keyderive::row::{Mutation, RowSchema};
-use keyderive::{DynTable, Row, RowKey};
+use keyderive::table::DynTable;
+use keyderive::{Row, RowKey};
 use keyderive_tests::amount;
 use serde_json::json;
 

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use keyderive::client::FamilyChange;
 use keyderive::dynamic::TableLayout;
 use keyderive::row::{Mutation, Sum, Timestamped, Versions};
-use keyderive::{Client, Error, ErrorKind, GcRule, Row, RowKey, RowRef, Table};
+use keyderive::table::RowRef;
+use keyderive::{Client, Error, ErrorKind, GcRule, Row, RowKey, Table};
 
 use super::{PageKey, key};
 use crate::servers::on_every_bigtable;

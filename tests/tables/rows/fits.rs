@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use keyderive::row::Mutation;
-use keyderive::{Client, Error, OwnedRow, ReadOnly, Row, Table};
+use keyderive::row::{Mutation, OwnedRow};
+use keyderive::table::ReadOnly;
+use keyderive::{Client, Error, Row, Table};
 
 use super::{PageKey, key};
 use crate::servers::on_every_bigtable;

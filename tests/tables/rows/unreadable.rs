@@ -1,7 +1,8 @@
 //! Rows that do not read as the row type, among others that do.
 
 use keyderive::row::Mutation;
-use keyderive::{Client, Error, ErrorKind, OnForeign, OnUnreadable, Row, RowKey, Skipped, Table};
+use keyderive::table::Skipped;
+use keyderive::{Client, Error, ErrorKind, OnForeign, OnUnreadable, Row, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use keyderive::row::Condition;
-use keyderive::{Cell, Client, KeyField, OwnedRow, Row, RowKey};
+use keyderive::row::{Condition, OwnedRow};
+use keyderive::{Cell, Client, KeyField, Row, RowKey};
 
 use super::{PageKey, key};
 use crate::servers::on_every_bigtable;

@@ -1,5 +1,5 @@
-use keyderive::row::Condition;
-use keyderive::{Cell, OwnedRow, Row, RowKey, Table};
+use keyderive::row::{Condition, OwnedRow};
+use keyderive::{Cell, Row, RowKey, Table};
 
 #[derive(RowKey)]
 struct Key {

@@ -1,4 +1,5 @@
-use keyderive::{OneTable, Reads, Row, RowKey, Table};
+use keyderive::table::{OneTable, Reads};
+use keyderive::{Row, RowKey, Table};
 
 #[derive(RowKey)]
 struct UserKey {

@@ -1,4 +1,5 @@
-use keyderive::{ReadOnly, Row, RowKey, Table};
+use keyderive::table::ReadOnly;
+use keyderive::{Row, RowKey, Table};
 
 #[derive(RowKey)]
 struct UserKey {
@@ -15,7 +16,7 @@ struct Card {
 type Cards = Table<UserKey, Card, ReadOnly>;
 
 fn sample(whole: &Table<UserKey, Card>, cards: &Cards, key: &UserKey, card: &Card) {
-    let _ = keyderive::put_both((whole, key, card), (cards, key, card));
+    let _ = keyderive::table::put_both((whole, key, card), (cards, key, card));
 }
 
 fn main() {}

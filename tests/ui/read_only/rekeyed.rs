@@ -1,4 +1,4 @@
-use keyderive::rekey::Rekeyed;
+use keyderive::table::rekey::Rekeyed;
 use keyderive::{Row, RowKey};
 
 #[derive(RowKey, Clone, Debug)]

@@ -1,4 +1,5 @@
-use keyderive::{ReadOnly, Row, RowKey, Table};
+use keyderive::table::ReadOnly;
+use keyderive::{Row, RowKey, Table};
 
 #[derive(RowKey)]
 struct UserKey {

@@ -9,7 +9,8 @@ use std::slice;
 use keyderive::dynamic::{DynKey, DynRow, DynScan, KeyLayout, Value};
 use keyderive::key::{Format, TimeUnit, fingerprint64};
 use keyderive::plan::{IntoPlan as _, KeyRange, Plan};
-use keyderive::{DynTable, OnForeign, Scan};
+use keyderive::table::DynTable;
+use keyderive::{OnForeign, Scan};
 
 use crate::exit::{Failure, Outcome};
 use crate::output;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use keyderive::Client;
 use keyderive::dynamic::{KeyMapping, TableLayout};
-use keyderive::{Client, DynTable};
+use keyderive::table::DynTable;
 
 use crate::exit::{Failure, Outcome};
 use crate::instance::{Instance, Target};

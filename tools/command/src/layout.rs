@@ -267,7 +267,7 @@ impl TableArgs {
     }
 }
 
-/// As [`DynTable::verify_keys`](keyderive::DynTable::verify_keys), before a command changes rows that it finds by the layout.
+/// As [`DynTable::verify_keys`](keyderive::table::DynTable::verify_keys), before a command changes rows that it finds by the layout.
 ///
 /// # Errors
 /// If the stamp is of another layout, or a key of the sample does not decode; if a request fails.

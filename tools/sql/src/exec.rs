@@ -34,7 +34,8 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use keyderive::client::ReadStats;
 use keyderive::dynamic::TableLayout;
 use keyderive::plan::{KeyRange, Request};
-use keyderive::{Client, DynTable};
+use keyderive::table::DynTable;
+use keyderive::Client;
 use tokio::sync::Mutex;
 
 use crate::batches::BatchBuilder;
@@ -97,7 +98,7 @@ impl Source {
         }
         let parts = self.table.windows().await.map_err(external)?.parts;
         let window =
-            |part: keyderive::SizedPart<_>| Window { range: part.range, bytes: part.bytes.unwrap_or(0) };
+            |part: keyderive::table::SizedPart<_>| Window { range: part.range, bytes: part.bytes.unwrap_or(0) };
         let windows: Arc<[Window]> = parts.into_iter().map(window).collect();
         *known = Some((Instant::now(), Arc::clone(&windows)));
         Ok(windows)

@@ -61,7 +61,7 @@
 //!
 //! # Insert
 //!
-//! `INSERT INTO` writes its rows with [`DynTable::load`](keyderive::DynTable::load). It is an upsert of whole rows: a row replaces the row
+//! `INSERT INTO` writes its rows with [`DynTable::load`](keyderive::table::DynTable::load). It is an upsert of whole rows: a row replaces the row
 //! with the same key, and columns that the statement leaves out are absent afterwards. Each row is written atomically, the statement is not: if
 //! it fails or is cancelled, some rows are written, and you can run it again. If two rows of the statement have the same key, the later one
 //! wins. It cannot set sums, minima and maxima, which the server computes: leave them out, or insert NULL. It can write neither a table whose

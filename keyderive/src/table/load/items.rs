@@ -32,7 +32,7 @@ impl RowParts {
     }
 }
 
-/// A table that a load writes to: a [`Table`], or a [`DynTable`](crate::DynTable).
+/// A table that a load writes to: a [`Table`], or a [`DynTable`](crate::table::DynTable).
 pub(crate) trait LoadTarget: fmt::Debug + Send + Sync {
     /// A key and a row.
     type Item;

@@ -167,7 +167,7 @@ enum Step {
 /// Moves a table to its new keys, or back: [`Rekeyed::migration`](super::Rekeyed::migration).
 ///
 /// ```no_run
-/// # use keyderive::rekey::Rekeyed;
+/// # use keyderive::table::rekey::Rekeyed;
 /// # use keyderive::RowKey;
 /// # #[derive(RowKey, Clone, Debug)] struct Old { user: String, at: u64 }
 /// # #[derive(RowKey, Clone, Debug)] #[salt(range = 16, over = "user")] struct New { user: String, at: u64 }

@@ -5,7 +5,7 @@
 //! each row has one place that decides at any time.
 //!
 //! ```
-//! use keyderive::rekey::State;
+//! use keyderive::table::rekey::State;
 //! use keyderive::{Client, Row, RowKey};
 //!
 //! #[derive(RowKey, Debug, PartialEq)]
@@ -146,7 +146,7 @@ use crate::key::KeyType;
 use crate::row::{OwnedRow, Row};
 
 impl Client {
-    /// Opens a table that is re-keyed, together with the table that it becomes. [`rekey`](crate::rekey) explains it, with an example.
+    /// Opens a table that is re-keyed, together with the table that it becomes. [`rekey`](crate::table::rekey) explains it, with an example.
     ///
     /// `old` is the table with keys `Old`. `new` is the name of the table with keys `New`, which the [migration](Rekeyed::migration)
     /// creates. Both names can be the same if the key types have different tags. The conversions must be inverse to each other; a key
@@ -326,7 +326,7 @@ impl Client {
     /// ```
     ///
     /// The mapping must be the programs' own, by [conversions](Self::rekeyed) or by data:
-    /// [`rekey`](crate::rekey#one-mapping) says how that is checked. Without a mapping, such as where new keys are made [of
+    /// [`rekey`](crate::table::rekey#one-mapping) says how that is checked. Without a mapping, such as where new keys are made [of
     /// rows](Self::rekeyed_by_row), it has the state and `finish`, and `roll_back` as far as that copies nothing; `check`,
     /// `run` and `verify` are errors.
     ///

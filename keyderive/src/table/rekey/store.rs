@@ -37,7 +37,7 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 /// re-keying ends. For the calls of this handle there is no row then; a client that knows nothing of the re-keying sees the origin.
 ///
 /// ```compile_fail,E0277
-/// # use keyderive::rekey::Rekeyed;
+/// # use keyderive::table::rekey::Rekeyed;
 /// # use keyderive::{Row, RowKey};
 /// # #[derive(RowKey, Debug)] struct Old { id: u64 }
 /// # #[derive(RowKey, Debug)] #[salt(range = 16)] struct New { id: u64 }
@@ -75,7 +75,7 @@ impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
     /// A scan of the rows that both plans select: one by new keys, and the same by old keys.
     ///
     /// ```
-    /// # use keyderive::rekey::Rekeyed;
+    /// # use keyderive::table::rekey::Rekeyed;
     /// # use keyderive::{Row, RowKey};
     /// # #[derive(RowKey, Clone, Debug)] #[salt(range = 4, over = "user")] struct Old { user: String, at: u64 }
     /// # #[derive(RowKey, Clone, Debug)] #[salt(range = 16, over = "user")] struct New { user: String, at: u64 }

@@ -95,7 +95,7 @@ impl PartsLeft {
 }
 
 /// How far a load has come: the first [`items`](Self::items) items of its input are processed, each written or among the
-/// [`failed`](Self::failed) ones. [`Load::resume`](crate::load::Load::resume) retries the failed ones and continues after the items.
+/// [`failed`](Self::failed) ones. [`Load::resume`](crate::table::load::Load::resume) retries the failed ones and continues after the items.
 ///
 /// ```
 /// # use keyderive::{Client, Row, RowKey};
@@ -103,7 +103,7 @@ impl PartsLeft {
 /// # #[derive(Row)] struct User { age: u32 }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use keyderive::load::Checkpoint;
+/// use keyderive::table::load::Checkpoint;
 ///
 /// # let users = Client::embedded().table::<UserKey, User>("users");
 /// # users.create_if_absent().await?;
@@ -280,7 +280,7 @@ impl Checkpoint {
     }
 
     /// The items, counted from 0, whose additions may have been counted twice, since a load was resumed that
-    /// [may](crate::load::Load::may_count_twice).
+    /// [may](crate::table::load::Load::may_count_twice).
     #[must_use]
     pub fn may_be_counted_twice(&self) -> &[Range<u64>] {
         self.sums.as_ref().map_or(&[], StoredAdditions::twice)

@@ -23,7 +23,7 @@ pub struct Progress {
     pub written: u64,
     /// Items that a resumed load skipped, since they precede its checkpoint; rows to which a closure gave no key.
     pub left_out: u64,
-    /// Rows that existed and were left as they were: by a load [`if_absent`](crate::load::Load::if_absent), or by a re-keying, since
+    /// Rows that existed and were left as they were: by a load [`if_absent`](crate::table::load::Load::if_absent), or by a re-keying, since
     /// they were copied or written before.
     pub kept: u64,
     /// Rows that were not written.

@@ -12,7 +12,7 @@ use crate::row::{CellType, Shown};
 /// How many bytes of a value a text shows.
 const SHOWN_BYTES: usize = 64;
 
-/// How two tables differ, from [`Table::diff`](crate::Table::diff) and [`Migration::verify`](crate::rekey::Migration::verify): counts,
+/// How two tables differ, from [`Table::diff`](crate::Table::diff) and [`Migration::verify`](crate::table::rekey::Migration::verify): counts,
 /// and the first rows that differ. Print it with `{}`.
 ///
 /// ```
@@ -22,7 +22,7 @@ const SHOWN_BYTES: usize = 64;
 /// # #[derive(Row)] struct User { age: u32 }
 /// # async fn sample(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 /// # let (old, new) = (client.table::<UserKey, User>("users"), client.table::<SaltedKey, User>("users-4"));
-/// use keyderive::diff::RowDifference;
+/// use keyderive::table::diff::RowDifference;
 ///
 /// let diff = old.diff(&new, |key, _| SaltedKey { id: key.id }).first(1000).await?;
 /// println!("{} of {} rows are missing", diff.missing(), diff.compared());
@@ -36,7 +36,7 @@ const SHOWN_BYTES: usize = 64;
 /// ```
 ///
 /// For a re-keying, the old table is the source of the copy: a roll-back copies from the new table, so there that one is
-/// "old". Rows that were written through [`Rekeyed`](crate::rekey::Rekeyed) since may differ, and are counted as
+/// "old". Rows that were written through [`Rekeyed`](crate::table::rekey::Rekeyed) since may differ, and are counted as
 /// [`written`](Self::written).
 ///
 /// The text is for people: its wording may change in any release. It shows keys and values.
@@ -114,7 +114,7 @@ impl TableDiff {
     }
 
     /// How many rows of the old table have a key that is not of its key type, and were not compared; 0 unless
-    /// [`Diff::report_foreign`](crate::diff::Diff::report_foreign) is set.
+    /// [`Diff::report_foreign`](crate::table::diff::Diff::report_foreign) is set.
     #[must_use]
     pub fn foreign(&self) -> u64 {
         self.counts.foreign
@@ -169,7 +169,7 @@ impl TableDiff {
         self.counts.equal
     }
 
-    /// How many rows of the new table were written through [`Rekeyed`](crate::rekey::Rekeyed) since, so that they may differ.
+    /// How many rows of the new table were written through [`Rekeyed`](crate::table::rekey::Rekeyed) since, so that they may differ.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.counts.written
@@ -195,7 +195,7 @@ impl TableDiff {
         self.is_lower_bound
     }
 
-    /// The first rows that differ, as they were found, up to [`Diff::first`](crate::diff::Diff::first), or 100 of a re-keying.
+    /// The first rows that differ, as they were found, up to [`Diff::first`](crate::table::diff::Diff::first), or 100 of a re-keying.
     #[must_use]
     pub fn first(&self) -> &[RowDifference] {
         &self.first

@@ -124,7 +124,7 @@ trait NextCount {
     async fn next_count(self) -> u64;
 }
 
-impl<K: Key> NextCount for keyderive::Rows<K, keyderive::KeyOnly> {
+impl<K: Key> NextCount for keyderive::table::Rows<K, keyderive::table::KeyOnly> {
     async fn next_count(mut self) -> u64 {
         let mut count = 0;
         while let Some(key) = self.next().await {

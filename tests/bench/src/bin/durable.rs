@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use keyderive::client::{RawTable, ReadRows};
-use keyderive::row::Mutation;
-use keyderive::{Client, DEFAULT_FAMILY, Error, RowKey};
+use keyderive::row::{DEFAULT_FAMILY, Mutation};
+use keyderive::{Client, Error, RowKey};
 
 const ROWS: u64 = 500_000;
 const REQUEST_ROWS: u64 = 10_000;

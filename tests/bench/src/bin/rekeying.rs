@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use hdrhistogram::Histogram;
 use keyderive::embedded::Bigtable;
-use keyderive::rekey::{Activity, MigrationProgress, Rekeyed, State};
+use keyderive::table::rekey::{Activity, MigrationProgress, Rekeyed, State};
 use keyderive::{Client, Row, RowKey, Table};
 use keyderive_tests::emulator::Emulator;
 use tokio::net::TcpListener;

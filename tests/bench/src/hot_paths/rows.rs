@@ -1,7 +1,8 @@
 //! One stream of rows of other shapes than the readings: three columns of text, and 24 columns.
 
 use bytes::Bytes;
-use keyderive::{Client, Error, OwnedRow, Row};
+use keyderive::row::OwnedRow;
+use keyderive::{Client, Error, Row};
 use keyderive_scripted::Cell;
 use tonic::transport::Channel;
 

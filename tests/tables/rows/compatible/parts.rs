@@ -3,7 +3,9 @@
 //!
 //! `KEYDERIVE_PART_TYPES` is how many of them the emulator has.
 
-use keyderive::{Error, ErrorKind, OnUnreadable, OwnedRow, ReadOnly, RowRef, Table};
+use keyderive::row::OwnedRow;
+use keyderive::table::{ReadOnly, RowRef};
+use keyderive::{Error, ErrorKind, OnUnreadable, Table};
 
 use super::*;
 

@@ -5,7 +5,8 @@ use std::io::{self, Write as _};
 use clap::Args;
 use futures_util::TryStreamExt as _;
 use keyderive::client::ReadRows;
-use keyderive::{Client, Error, TableChange};
+use keyderive::table::TableChange;
+use keyderive::{Client, Error};
 use serde::Serialize;
 
 use super::{counted, is_agreed, name_production};

@@ -140,5 +140,5 @@ fn custom(field: &Field) -> Option<&'static str> {
 
 /// The family of a map; of one that is the whole row, the default.
 fn map_family(family: &'static str) -> &'static str {
-    if family.is_empty() { keyderive::DEFAULT_FAMILY } else { family }
+    if family.is_empty() { keyderive::row::DEFAULT_FAMILY } else { family }
 }

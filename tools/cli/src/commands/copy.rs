@@ -5,9 +5,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use keyderive::copy::{CopyError, CopyFindings, CopyReport, CopyTo};
 use keyderive::dynamic::KeyMapping;
-use keyderive::{DynTable, Error, ErrorKind, Progress};
+use keyderive::table::copy::{CopyError, CopyFindings, CopyReport, CopyTo};
+use keyderive::table::{DynTable, Progress};
+use keyderive::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;
@@ -237,10 +238,10 @@ impl Copy {
         let exit = self.print(&Numbers {
             is_copied: true,
             rows: report.copied(),
-            cells: report.diff().map(keyderive::diff::TableDiff::cells),
+            cells: report.diff().map(keyderive::table::diff::TableDiff::cells),
             bytes: Some(report.progress().bytes),
             requests: Some(report.progress().requests),
-            differences: report.diff().map(keyderive::diff::TableDiff::different),
+            differences: report.diff().map(keyderive::table::diff::TableDiff::different),
             ..Numbers::default()
         })?;
         if let Some(diff) = report.diff() {

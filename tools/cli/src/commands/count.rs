@@ -4,10 +4,11 @@ use std::io::Write as _;
 
 use clap::Args;
 use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
+use keyderive::Client;
 use keyderive::client::ReadRows;
 use keyderive::dynamic::{DynKey, TableLayout};
 use keyderive::plan::Plan;
-use keyderive::{Client, DynTable};
+use keyderive::table::DynTable;
 use serde::Serialize;
 
 use super::{PARTS_AT_A_TIME, block_on};

@@ -1,7 +1,7 @@
 //! `create`: the tables of the layout file that are missing.
 
 use clap::Args;
-use keyderive::TableChange;
+use keyderive::table::TableChange;
 
 use super::block_on;
 use crate::change::DeclaredArgs;

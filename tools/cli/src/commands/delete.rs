@@ -10,7 +10,8 @@ use keyderive::client::RawTable;
 use keyderive::dynamic::{DynKey, TableLayout};
 use keyderive::key::RawKey;
 use keyderive::row::{Mutation, RawRow};
-use keyderive::{DynTable, Error, Scan};
+use keyderive::table::DynTable;
+use keyderive::{Error, Scan};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;

@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use keyderive::Progress;
-use keyderive::diff::{DifferentKey, RowDifference, TableDiff};
 use keyderive::dynamic::{DynKey, TableLayout};
+use keyderive::table::Progress;
+use keyderive::table::diff::{DifferentKey, RowDifference, TableDiff};
 use serde::Serialize;
 
 use super::block_on;

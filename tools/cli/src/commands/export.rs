@@ -10,7 +10,8 @@ use clap::Args;
 use futures_util::stream::{BoxStream, Peekable, Stream, StreamExt as _, iter, unfold};
 use keyderive::dynamic::{DynKey, DynRow, TableLayout};
 use keyderive::plan::Plan;
-use keyderive::{DynTable, Error, Scan, Skipped};
+use keyderive::table::{DynTable, Skipped};
+use keyderive::{Error, Scan};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;

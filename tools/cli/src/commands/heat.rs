@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use keyderive::SizedPart;
 use keyderive::dynamic::TableLayout;
 use keyderive::heat::{HeatSummary, Measure, Picture, Snapshot};
+use keyderive::table::SizedPart;
 use serde::Serialize;
 
 use super::block_on;
@@ -185,7 +185,7 @@ fn read_snapshot(path: &Path) -> Outcome<Snapshot> {
     serde_json::from_str(&text).map_err(|error| unread(path, &error))
 }
 
-type HotTablet = keyderive::HotTablet<keyderive::dynamic::DynKey>;
+type HotTablet = keyderive::table::HotTablet<keyderive::dynamic::DynKey>;
 
 /// The parts of a table, from its start to its end; very many are grouped.
 fn rows<K>(

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use clap::Args;
 use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
+use keyderive::ErrorKind;
 use keyderive::dynamic::{DynKey, DynRow, TableLayout};
 use keyderive::key::RawKey;
-use keyderive::load::{Checkpoint, LoadError, LoadReport};
-use keyderive::{DynTable, ErrorKind, Progress};
+use keyderive::table::load::{Checkpoint, LoadError, LoadReport};
+use keyderive::table::{DynTable, Progress};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 

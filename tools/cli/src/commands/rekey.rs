@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::{Args, Subcommand};
 use keyderive::dynamic::TableLayout;
-use keyderive::rekey::{Activity, Migration, MigrationProgress, MigrationStatus, State};
+use keyderive::table::rekey::{Activity, Migration, MigrationProgress, MigrationStatus, State};
 use serde::Serialize;
 
 use super::block_on;

@@ -3,10 +3,11 @@
 use std::io::Write as _;
 
 use clap::Args;
+use keyderive::Client;
 use keyderive::client::{Family, TableInfo};
 use keyderive::dynamic::TableLayout;
 use keyderive::layouts::Layouts;
-use keyderive::{Client, TableChanges};
+use keyderive::table::TableChanges;
 use serde::Serialize;
 
 use super::block_on;

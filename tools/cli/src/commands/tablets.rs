@@ -4,7 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use keyderive::dynamic::{DynKey, KeyLayout, TableLayout, Value};
-use keyderive::{Client, ErrorKind, HotTablet, SizedPart};
+use keyderive::table::{HotTablet, SizedPart};
+use keyderive::{Client, ErrorKind};
 use serde::Serialize;
 
 use super::block_on;

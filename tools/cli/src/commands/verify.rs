@@ -227,7 +227,7 @@ fn read(layout: &TableLayout, row: &RawRow) -> Result<bool, String> {
     let types = chosen.as_slice().iter().chain(layout.row_types().iter().filter(|_| chosen.is_none()));
     let (mut errors, mut is_read) = (Vec::new(), false);
     for schema in types {
-        let family = schema.families().next().unwrap_or(keyderive::DEFAULT_FAMILY);
+        let family = schema.families().next().unwrap_or(keyderive::row::DEFAULT_FAMILY);
         match DynRow::read(schema, family, row) {
             Ok(read) if read.foreign().next().is_none() => return Ok(false),
             Ok(_) => is_read = true,

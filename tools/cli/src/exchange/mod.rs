@@ -10,8 +10,8 @@ mod times;
 mod write;
 
 use keyderive::dynamic::{DynRow, TableLayout};
-use keyderive::row::{CellType, ColumnSchema, DeclaredColumn, RowSchema};
-use keyderive::{DEFAULT_FAMILY, DynTable};
+use keyderive::row::{CellType, ColumnSchema, DEFAULT_FAMILY, DeclaredColumn, RowSchema};
+use keyderive::table::DynTable;
 
 use clap::ValueEnum;
 

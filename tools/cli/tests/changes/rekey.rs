@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use keyderive::layouts::Layouts;
-use keyderive::rekey::{Rekeyed, State};
+use keyderive::table::rekey::{Rekeyed, State};
 use keyderive::{Client, Row, RowKey, Table};
 
 use crate::server::{Ended, Folder, address, client, created, stored, wait};

@@ -12,8 +12,8 @@ use keyderive::client::TableInfo;
 use keyderive::dynamic::TableLayout;
 use keyderive::key::OwnedRowKey;
 use keyderive::layouts::Layouts;
-use keyderive::row::{Max, Min, Sum, Timestamped, Versions};
-use keyderive::{Cell, Client, KeyField, OwnedRow, Row, RowKey};
+use keyderive::row::{Max, Min, OwnedRow, Sum, Timestamped, Versions};
+use keyderive::{Cell, Client, KeyField, Row, RowKey};
 use time::{OffsetDateTime, UtcDateTime};
 use uuid::Uuid;
 

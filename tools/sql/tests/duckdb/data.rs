@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use keyderive::dynamic::TableLayout;
 use keyderive::key::TableKey;
-use keyderive::{Client, OwnedRow, Row, RowKey};
+use keyderive::row::OwnedRow;
+use keyderive::{Client, Row, RowKey};
 
 #[derive(Clone, Debug, RowKey)]
 #[salt(range = 8, over = "carrier,flight")]
