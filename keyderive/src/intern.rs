@@ -15,10 +15,10 @@ pub(crate) struct Interner<T: 'static> {
     /// In the plural: `row types`.
     what: &'static str,
     most: usize,
-    kept: Mutex<Kept<T>>,
+    kept: Mutex<Interned<T>>,
 }
 
-struct Kept<T: 'static> {
+struct Interned<T: 'static> {
     by_content: BTreeMap<String, &'static T>,
     bytes: usize,
 }
@@ -29,7 +29,7 @@ impl<T: Sync> Interner<T> {
     }
 
     const fn of_at_most(most: usize, what: &'static str) -> Self {
-        Self { what, most, kept: Mutex::new(Kept { by_content: BTreeMap::new(), bytes: 0 }) }
+        Self { what, most, kept: Mutex::new(Interned { by_content: BTreeMap::new(), bytes: 0 }) }
     }
 
     /// The value of this canonical content, which `make` makes the first time. What `make` leaks is leaked once for each content.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::dynamic::{KeyLayout, LayoutError, TableLayout, unique_json};
-use crate::key::{KeyChange, KeyType, RowKey, Schema};
+use crate::key::{KeyChange, KeySchema, KeyType, RowKey};
 use crate::row::{DEFAULT_FAMILY, Row, RowSchema};
 pub use crate::row::{LayoutChange, LayoutChanges};
 
@@ -53,7 +53,7 @@ const BLESS: &str = "KEYDERIVE_BLESS";
 /// ```
 ///
 /// `KEYDERIVE_BLESS=1 cargo test` writes the file. It is JSON: `format` is the version, and `tables` has for each table the key types,
-/// each with its `key`, the layout as [`Schema`](crate::key::Schema#as-data) lists it without the names of Rust types, and the `rows` that
+/// each with its `key`, the layout as [`KeySchema`](crate::key::KeySchema#as-data) lists it without the names of Rust types, and the `rows` that
 /// programs store under it, as [`RowSchema::to_json`](crate::row::RowSchema::to_json) lists them.
 ///
 /// A [pinned fingerprint](crate::guide::attributes#fingerprint) fails the build for the same changes of one type, without saying what
@@ -93,8 +93,8 @@ impl KeyEntry {
     }
 
     /// The schema of the key; on failure every fault, with its place.
-    fn schema(&self) -> Result<&'static Schema, Vec<String>> {
-        Schema::from_json(&self.key.to_string(), Some(&self.key_type))
+    fn schema(&self) -> Result<&'static KeySchema, Vec<String>> {
+        KeySchema::from_json(&self.key.to_string(), Some(&self.key_type))
     }
 
     /// The schemas of the rows.
@@ -174,7 +174,7 @@ impl Layouts {
     fn insert(
         &mut self,
         name: &str,
-        schema: &'static Schema,
+        schema: &'static KeySchema,
         row_types: &[&'static RowSchema],
         family: &str,
     ) {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use keyderive::key::{Format, Layout, MAX_KEY_LEN, TimeUnit, fingerprint64};
+use keyderive::key::{Format, KeyEncoding, MAX_KEY_LEN, TimeUnit, fingerprint64};
 use keyderive_tests::amount;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -20,7 +20,7 @@ fn tries() -> u32 {
 /// Keys of a case, some of which its format rejects.
 pub(super) fn keys(case: &Case) -> BoxedStrategy<Key> {
     let text = match case.schema.layout() {
-        Layout::Delimited => "[ab]{0,2}",
+        KeyEncoding::Delimited => "[ab]{0,2}",
         _ => "[\\x00\\x01a]{0,2}",
     };
     (text, case.values.clone(), text).prop_map(|(first, value, last)| Key { first, value, last }).boxed()

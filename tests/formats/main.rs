@@ -33,7 +33,7 @@ mod twins;
 use std::ops::Bound;
 
 use keyderive::dynamic::KeyLayout;
-use keyderive::key::{DecodeError, EncodeError, Field, Schema};
+use keyderive::key::{DecodeError, EncodeError, Field, KeySchema};
 use keyderive::plan::{PlanError, Request};
 use model::{Value, Values};
 
@@ -61,7 +61,7 @@ struct Case {
     type_name: &'static str,
     order: Order,
     rounds: bool,
-    schema: &'static Schema,
+    schema: &'static KeySchema,
     /// The same layout at run time.
     dynamic: KeyLayout,
     /// The field by the type's codec, which the derive must choose.

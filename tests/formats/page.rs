@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use keyderive::key::{Schema, Width};
+use keyderive::key::{KeySchema, Width};
 
 use super::Case;
 use super::cases::cases;
@@ -138,5 +138,5 @@ fn assert_same_lines(page: &str, expected: &str) {
 #[test]
 fn the_page_is_of_the_version_that_the_schema_says() {
     let page = std::fs::read_to_string(PAGE).unwrap();
-    assert!(page.starts_with(&format!("# Key format, version {}\n", Schema::FORMAT_VERSION)));
+    assert!(page.starts_with(&format!("# Key format, version {}\n", KeySchema::FORMAT_VERSION)));
 }

@@ -1,6 +1,6 @@
 //! Law 5: the bucket is a function of the bytes, the same on every machine, and within its range.
 
-use keyderive::key::{Layout, Salt, SaltHash, fingerprint64};
+use keyderive::key::{KeyEncoding, Salt, SaltHash, fingerprint64};
 use proptest::prelude::*;
 
 use crate::keys::{Sample, check, for_every_key};
@@ -47,7 +47,7 @@ fn every_bucket_is_in_range() {
 /// Fields outside `over` do not move a key to another bucket.
 fn bucket_depends_on_salted_fields_only<K: Sample>() {
     // The salts of keys with epochs differ.
-    let is_text = K::SCHEMA.layout() == Layout::Delimited && K::SCHEMA.epochs().is_empty();
+    let is_text = K::SCHEMA.layout() == KeyEncoding::Delimited && K::SCHEMA.epochs().is_empty();
     let Some(salt) = K::SCHEMA.salt().filter(|_| is_text) else {
         return;
     };

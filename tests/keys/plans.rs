@@ -4,7 +4,7 @@ use std::ops::{Bound, RangeBounds as _};
 
 use keyderive::RowKey;
 use keyderive::dynamic::KeyLayout;
-use keyderive::key::{Field, Schema};
+use keyderive::key::{Field, KeySchema};
 use keyderive::plan::{KeyRange, Plan, PlanError, Request};
 use keyderive_tests::fuzz::{Input, fuzz};
 use proptest::prelude::*;
@@ -469,7 +469,7 @@ fn lists_hold_what_keys_can_hold<K: Sample + Candidates>() {
 for_every_key!(lists_hold_what_keys_can_hold);
 
 /// The parts of a row key before and after its salt.
-fn around_salt(schema: &Schema, key: &[u8]) -> (Vec<u8>, Vec<u8>) {
+fn around_salt(schema: &KeySchema, key: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let salt = salt_span(schema, key);
     (key[..salt.start].to_vec(), key[salt.end..].to_vec())
 }

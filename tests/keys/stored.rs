@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use keyderive::key::{Layout, Salt, SaltHash, SaltPlace, Schema, Width};
+use keyderive::key::{KeyEncoding, KeySchema, Salt, SaltHash, SaltPlace, Width};
 use keyderive::plan::Request;
 
 /// The salt of a key, by its time: what it stores for the field of the bounds, counted from the right.
-pub(crate) fn salt_of<'s>(schema: &'s Schema, key: &[u8]) -> Option<&'s Salt> {
+pub(crate) fn salt_of<'s>(schema: &'s KeySchema, key: &[u8]) -> Option<&'s Salt> {
     if schema.epochs().is_empty() {
         return schema.salt();
     }
@@ -14,7 +14,7 @@ pub(crate) fn salt_of<'s>(schema: &'s Schema, key: &[u8]) -> Option<&'s Salt> {
     let at = schema.fields().iter().position(|field| named == field.name()).unwrap();
     let after = &schema.fields()[at + 1..];
     let stored = match schema.layout() {
-        Layout::OrderedCode => {
+        KeyEncoding::OrderedCode => {
             let parts: Vec<_> = separated(key);
             parts[parts.len() - 1 - after.len()].to_vec()
         }
@@ -49,12 +49,12 @@ fn separated(key: &[u8]) -> Vec<&[u8]> {
 }
 
 /// The byte range of the salt and its separator in a row key; empty without a salt, at its place.
-pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
+pub(crate) fn salt_span(schema: &KeySchema, key: &[u8]) -> Range<usize> {
     let Some(salt) = salt_of(schema, key).or(schema.epochs().first().map(keyderive::key::Epoch::salt)) else {
         return 0..0;
     };
     let is_salted = salt_of(schema, key).is_some();
-    if schema.layout() == Layout::OrderedCode {
+    if schema.layout() == KeyEncoding::OrderedCode {
         assert_eq!(schema.tag(), None, "the salt is the first part");
         let end = key.windows(2).position(|pair| pair == [0, 1]);
         // With epochs a field follows, and keys without a salt begin with it.
@@ -87,7 +87,7 @@ pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
 }
 
 /// The key without its salt.
-pub(crate) fn logical(schema: &Schema, key: &[u8]) -> Vec<u8> {
+pub(crate) fn logical(schema: &KeySchema, key: &[u8]) -> Vec<u8> {
     let salt = salt_span(schema, key);
     [&key[..salt.start], &key[salt.end..]].concat()
 }

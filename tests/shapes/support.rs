@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive::dynamic::KeyLayout;
-use keyderive::key::{DecodeError, EncodeError, Schema};
+use keyderive::key::{DecodeError, EncodeError, KeySchema};
 use keyderive::plan::{Plan, PlanError, Request};
 use keyderive::row::{OwnedRow, RowSchema};
 use keyderive::{Client, RowKey};
@@ -29,7 +29,7 @@ pub struct Laws<'l, K> {
     /// The keys.
     pub keys: &'l [K],
     /// The layout.
-    pub schema: &'static Schema,
+    pub schema: &'static KeySchema,
     /// Encodes a key.
     pub encode: &'l dyn Fn(&K) -> Result<Vec<u8>, EncodeError>,
     /// Whether bytes decode to a key.

@@ -16,7 +16,7 @@ pub struct Key {
     /// The type's name, for messages.
     pub name: String,
     /// How its parts are written.
-    pub encoding: Encoding,
+    pub encoding: KeyEncoding,
     /// The byte between the parts; `None` for that of the encoding.
     pub delimiter: Option<char>,
     /// The constant text before the fields.
@@ -27,14 +27,15 @@ pub struct Key {
     pub fields: Vec<Field>,
 }
 
-/// How the parts of a key are written.
+/// How the parts of a key are put together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
-    /// Parts of text with a delimiter.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+pub enum KeyEncoding {
+    /// Readable text, joined by a delimiter.
     #[default]
-    Text,
-    /// Bigtable's `Struct.OrderedCodeBytes`.
-    Ordered,
+    Delimited,
+    /// Bigtable's `Struct.OrderedCodeBytes`, whose fields are typed columns in SQL.
+    OrderedCode,
 }
 
 /// A salt: a bucket that a hash of fields chooses.
@@ -298,7 +299,7 @@ impl Key {
         self.tag(&mut faults);
         if self.delimiter.is_some_and(|delimiter| !delimiter.is_ascii()) {
             faults.add(Place::Delimiter, Reason::DelimiterNotAscii);
-        } else if self.encoding == Encoding::Ordered && self.delimiter.is_some() {
+        } else if self.encoding == KeyEncoding::OrderedCode && self.delimiter.is_some() {
             faults.add(Place::Delimiter, Reason::DelimiterOfOrdered);
         }
         for (at, field) in self.fields.iter().enumerate() {
@@ -334,7 +335,7 @@ impl Key {
         let delimiter = self.delimiter();
         if tag.is_empty() {
             faults.add(Place::Tag, Reason::TagEmpty);
-        } else if self.encoding == Encoding::Text
+        } else if self.encoding == KeyEncoding::Delimited
             && delimiter.is_ascii()
             && let Ok(delimiter) = u8::try_from(delimiter)
             && let Some(byte) = tag.bytes().find(|byte| *byte <= delimiter)
@@ -397,7 +398,7 @@ impl Key {
             }
         }
         // In the ordered layout, the salt is an Int64 before the fields.
-        if self.encoding == Encoding::Ordered {
+        if self.encoding == KeyEncoding::OrderedCode {
             let options = [
                 (SaltPart::Sep, "sep", salt.sep.is_some()),
                 (SaltPart::Place, "after", matches!(salt.place, SaltPlace::After(_))),

@@ -1,5 +1,6 @@
 //! Parses the attributes of a key type and of its fields.
 
+use keyderive_layout::key::KeyEncoding;
 use keyderive_layout::key::{MAX_KEY_LEN, RANGES};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -29,18 +30,11 @@ pub(super) struct StructAttrs {
     pub(super) display: Attr<()>,
     pub(super) trait_methods: Attr<()>,
     pub(super) no_implicit_prelude: Attr<()>,
-    pub(super) layout: Attr<Layout>,
+    pub(super) layout: Attr<KeyEncoding>,
     pub(super) fingerprint: Attr<u64>,
     foreign: Foreign,
     /// Whether an attribute has an error, so that its intent is unknown.
     pub(super) faulty: bool,
-}
-
-/// How a key joins its parts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
-    Text,
-    Ordered,
 }
 
 impl StructAttrs {
@@ -77,8 +71,8 @@ impl StructAttrs {
         read
     }
 
-    pub(super) fn layout(&self) -> Layout {
-        self.layout.get().copied().unwrap_or(Layout::Text)
+    pub(super) fn layout(&self) -> KeyEncoding {
+        self.layout.get().copied().unwrap_or(KeyEncoding::Delimited)
     }
 
     fn row_key(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
@@ -118,8 +112,8 @@ impl StructAttrs {
         } else if meta.path.is_ident("layout") {
             if let Some(layout) = value::<LitStr>(cx, meta, "a string, such as layout = \"ordered\"")? {
                 match layout.value().as_str() {
-                    "text" => self.layout.set(cx, layout, Layout::Text),
-                    "ordered" => self.layout.set(cx, layout, Layout::Ordered),
+                    "text" => self.layout.set(cx, layout, KeyEncoding::Delimited),
+                    "ordered" => self.layout.set(cx, layout, KeyEncoding::OrderedCode),
                     _ => cx.error(layout, "a layout is \"text\", which is the default, or \"ordered\""),
                 }
             }

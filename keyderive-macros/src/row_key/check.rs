@@ -7,12 +7,13 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, Type};
 
-use super::attr::{FieldAttrs, Layout, SaltAttr};
+use super::attr::{FieldAttrs, SaltAttr};
 use super::layout;
 use super::model::{Field, Key};
 use crate::attr::{Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::types::{fault_of_type, last_segment, static_borrow, ungrouped};
+use keyderive_layout::key::KeyEncoding;
 
 /// Reports every broken rule.
 pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
@@ -50,7 +51,7 @@ fn display_is_text(cx: &Ctxt, key: &Key<'_>) {
     let Some(display) = key.attrs.display.tokens() else {
         return;
     };
-    if key.layout() == Layout::Ordered {
+    if key.layout() == KeyEncoding::OrderedCode {
         cx.error(display, "`display` is the text of a key, and the ordered layout is not text; remove it");
     }
     if key.first_hashed().is_some() {
@@ -277,7 +278,7 @@ fn one_order(cx: &Ctxt, field: &Field<'_>) {
 
 /// The ordered layout has its own formats of numbers and text.
 fn format_is_of_the_layout(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
-    if key.layout() == Layout::Text {
+    if key.layout() == KeyEncoding::Delimited {
         return;
     }
     let FieldAttrs { pad, escape, bit_reverse, ts, uuid, .. } = &field.attrs;

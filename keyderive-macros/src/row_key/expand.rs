@@ -6,10 +6,11 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{DeriveInput, Lifetime};
 
-use super::attr::{Layout, SaltAttr};
+use super::attr::SaltAttr;
 use super::model::{Field, Key, scan_ident};
 use crate::tokens::{Runtime, first_span, on_span_of, respan, respan_all, type_name};
 use crate::types::self_type;
+use keyderive_layout::key::KeyEncoding;
 
 /// The code for a key type without faults.
 pub(super) fn row_key(key: &Key<'_>) -> TokenStream {
@@ -52,7 +53,7 @@ pub(super) fn row_key(key: &Key<'_>) -> TokenStream {
         #[doc(hidden)]
         #lints
         const _: () = {
-            const __SCHEMA: &#private::Schema = &#schema;
+            const __SCHEMA: &#private::KeySchema = &#schema;
 
             #assertions
 
@@ -60,7 +61,7 @@ pub(super) fn row_key(key: &Key<'_>) -> TokenStream {
             impl #impl_generics #private::RowKey for #name #type_generics #where_clause {
                 type Decoded<#lifetime> = #decoded;
                 type Scan = #scan;
-                const SCHEMA: &'static #private::Schema = __SCHEMA;
+                const SCHEMA: &'static #private::KeySchema = __SCHEMA;
 
                 #encode
 
@@ -120,7 +121,7 @@ pub(super) fn methods(input: &DeriveInput, decoded: &TokenStream, private: &Toke
         #[allow(dead_code)]
         impl #impl_generics #name #type_generics #where_clause {
             /// The layout of the key.
-            #vis const SCHEMA: &'static #private::Schema = #this::SCHEMA;
+            #vis const SCHEMA: &'static #private::KeySchema = #this::SCHEMA;
 
             /// Encodes the row key.
             ///
@@ -275,7 +276,7 @@ fn table_key(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
                 <#name as #private::RowKey>::encode_into(self, __out)
             }
 
-            fn stored(_: &'static #private::Schema, __bytes: &[#private::core::primitive::u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
+            fn stored(_: &'static #private::KeySchema, __bytes: &[#private::core::primitive::u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
                 <#name as #private::RowKey>::decode(__bytes)
             }
         }
@@ -377,7 +378,7 @@ fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let layout = layout(key, private);
     let epochs = epochs(key, &layout, private);
     quote! {
-        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*]).with_layout(#layout) #epochs
+        #private::KeySchema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*]).with_layout(#layout) #epochs
     }
 }
 
@@ -396,8 +397,8 @@ fn epochs(key: &Key<'_>, layout: &TokenStream, private: &TokenStream) -> Option<
 
 fn layout(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     match key.layout() {
-        Layout::Text => quote!(#private::Layout::Delimited),
-        Layout::Ordered => quote!(#private::Layout::OrderedCode),
+        KeyEncoding::Delimited => quote!(#private::KeyEncoding::Delimited),
+        KeyEncoding::OrderedCode => quote!(#private::KeyEncoding::OrderedCode),
     }
 }
 
@@ -446,7 +447,7 @@ fn epoch_assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 
 /// Runs a check of the schema at compile time, with its error at `span`.
 fn assertion(check: &TokenStream, span: Span, private: &TokenStream) -> TokenStream {
-    let call = respan(quote!(#private::Schema::#check), span);
+    let call = respan(quote!(#private::KeySchema::#check), span);
     quote!(const _: () = #call;)
 }
 

@@ -45,7 +45,7 @@ pub(super) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
 
         #[allow(dead_code, clippy::all, clippy::pedantic)]
         const _: () = {
-            static __SCHEMA: #private::Schema = #private::Schema::new(
+            static __SCHEMA: #private::KeySchema = #private::KeySchema::new(
                 "", b'#', #private::core::option::Option::None, #private::core::option::Option::None, &[],
             );
 
@@ -81,7 +81,7 @@ pub(super) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
             impl #impl_generics #private::RowKey for #name #type_generics #where_clause {
                 type Decoded<'__keyderive_key> = #decoded;
                 type Scan = #scan;
-                const SCHEMA: &'static #private::Schema = &__SCHEMA;
+                const SCHEMA: &'static #private::KeySchema = &__SCHEMA;
 
                 fn encode_into(
                     &self,

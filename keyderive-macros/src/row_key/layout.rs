@@ -2,12 +2,12 @@
 
 use keyderive_layout::Words;
 use keyderive_layout::key::{
-    Disorder, Encoding, Field, Key as Data, Place, Reason, Salt, SaltHash, SaltPart, SaltPlace, Since,
+    Disorder, Field, Key as Data, Place, Reason, Salt, SaltHash, SaltPart, SaltPlace, Since,
 };
 use proc_macro2::TokenStream;
 use syn::LitStr;
 
-use super::attr::{Layout, SaltAttr};
+use super::attr::SaltAttr;
 use super::model::{self, Key};
 use crate::ctxt::Ctxt;
 
@@ -21,10 +21,7 @@ pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
 fn data(key: &Key<'_>) -> Data {
     Data {
         name: key.name(),
-        encoding: match key.layout() {
-            Layout::Text => Encoding::Text,
-            Layout::Ordered => Encoding::Ordered,
-        },
+        encoding: key.layout(),
         delimiter: key.attrs.delimiter.get().copied(),
         tag: key.tag().map(LitStr::value),
         salts: key.salts().map(salt).collect(),

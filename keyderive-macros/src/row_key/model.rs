@@ -5,12 +5,13 @@ use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Type, Visibility};
 
-use super::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs};
+use super::attr::{FieldAttrs, SaltAttr, StructAttrs};
 use super::since::Since;
 use crate::attr::{Unit, unraw, warn_of_serde};
 use crate::ctxt::Ctxt;
 use crate::tokens::Runtime;
 use crate::types::{replace_lifetimes, self_type};
+use keyderive_layout::key::KeyEncoding;
 
 pub(super) struct Key<'a> {
     pub(super) input: &'a DeriveInput,
@@ -35,7 +36,7 @@ pub(super) struct Codec {
 
 enum Format {
     /// The type's own format in the layout.
-    Own(Layout),
+    Own(KeyEncoding),
     Pad {
         width: usize,
     },
@@ -43,7 +44,7 @@ enum Format {
     Ts {
         unit: Unit,
         exact: bool,
-        layout: Layout,
+        layout: KeyEncoding,
     },
     DateTime17 {
         exact: bool,
@@ -51,7 +52,7 @@ enum Format {
     Uuid {
         simple: bool,
         v4: bool,
-        layout: Layout,
+        layout: KeyEncoding,
     },
     /// A module of the user's, named by a marker type.
     With {
@@ -93,7 +94,7 @@ impl<'a> Key<'a> {
         &self.input.vis
     }
 
-    pub(super) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> KeyEncoding {
         self.attrs.layout()
     }
 
@@ -211,7 +212,7 @@ impl SaltPlace {
 
 impl Codec {
     /// `check` reports conflicts between the attributes.
-    fn of(attrs: &FieldAttrs, ident: &Ident, layout: Layout) -> Self {
+    fn of(attrs: &FieldAttrs, ident: &Ident, layout: KeyEncoding) -> Self {
         let format = Format::of(attrs, ident, layout);
         let order = match (attrs.reverse_ts.get(), attrs.desc.get(), attrs.bit_reverse.get()) {
             (Some(max), _, _) => Order::ReverseTs { max: *max },
@@ -243,7 +244,7 @@ impl Codec {
 }
 
 impl Format {
-    fn of(attrs: &FieldAttrs, ident: &Ident, layout: Layout) -> Self {
+    fn of(attrs: &FieldAttrs, ident: &Ident, layout: KeyEncoding) -> Self {
         if attrs.with.get().is_some() {
             Self::With { marker: format_ident!("With_{}", unraw(ident)) }
         } else if let Some(width) = attrs.pad.get() {
@@ -286,10 +287,10 @@ impl Format {
 }
 
 /// The type's own format in a layout.
-fn own_tokens(layout: Layout, private: &TokenStream) -> TokenStream {
+fn own_tokens(layout: KeyEncoding, private: &TokenStream) -> TokenStream {
     match layout {
-        Layout::Text => quote!(#private::Text),
-        Layout::Ordered => quote!(#private::Ordered),
+        KeyEncoding::Delimited => quote!(#private::Text),
+        KeyEncoding::OrderedCode => quote!(#private::Ordered),
     }
 }
 

@@ -94,9 +94,9 @@ impl Default for HedgeBudget {
 /// Each read moves it by a share of itself: up by 19 steps if the read was slower, down by one if it was faster. It stands
 /// still where 19 of 20 reads are faster.
 #[derive(Debug, Default)]
-pub(super) struct P95(AtomicU64);
+pub(super) struct LatencyP95(AtomicU64);
 
-impl P95 {
+impl LatencyP95 {
     /// A step, as a part of the estimate.
     const STEP: u64 = 400;
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_slower_read_moves_the_percentile_by_nineteen_steps() {
-        let p95 = P95::default();
+        let p95 = LatencyP95::default();
         let records = [(200, 401), (1000, 439), (440, 440), (100, 439)];
         for (nanos, expected) in records {
             p95.record(Duration::from_nanos(nanos));
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_percentile_follows_the_reads() {
-        let (p95, mut random) = (P95::default(), fastrand::Rng::with_seed(7));
+        let (p95, mut random) = (LatencyP95::default(), fastrand::Rng::with_seed(7));
         assert_eq!(p95.get(), None);
         for scale in [1000, 30_000, 200] {
             for _ in 0..5_000 {

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 #[cfg(feature = "cloud")]
 use tokio::time::{sleep, timeout};
 
-use super::budget::{HedgeBudget, P95, RetryBudget};
+use super::budget::{HedgeBudget, LatencyP95, RetryBudget};
 use super::connections::{
     Clock, Connector, Dial, Dialer, LazyPool, Pool, PoolSize, REFRESH_AFTER, Transport, Upkeep,
     check_emulator, prime,
@@ -480,7 +480,7 @@ impl ClientBuilder {
             statements: Statements::default(),
             retry_budget: RetryBudget::default(),
             hedge_budget: HedgeBudget::default(),
-            p95: P95::default(),
+            p95: LatencyP95::default(),
             _upkeep: upkeep_tasks(client),
         });
         Client { inner, settings, in_flight: None, deadline: None }

@@ -22,7 +22,7 @@ pub(super) struct Heat(Option<Arc<SampledRecorder>>);
 
 /// Where an attempt goes.
 #[derive(Clone, Copy)]
-pub(super) struct Sending<'a> {
+pub(super) struct AttemptInfo<'a> {
     pub(super) table: &'a str,
     pub(super) is_write: bool,
     pub(super) clock: &'a Clock,
@@ -34,7 +34,7 @@ pub(super) struct AttemptHeat<'a>(Option<Box<Asked<'a>>>);
 
 struct Asked<'a> {
     recorder: &'a SampledRecorder,
-    to: Sending<'a>,
+    to: AttemptInfo<'a>,
     drawn: Vec<SampledRow>,
 }
 
@@ -79,7 +79,7 @@ impl Heat {
 
     /// An attempt about one row.
     #[inline]
-    pub(super) fn row<'a>(&'a self, asked: Option<&SampledRow>, to: Sending<'a>) -> AttemptHeat<'a> {
+    pub(super) fn row<'a>(&'a self, asked: Option<&SampledRow>, to: AttemptInfo<'a>) -> AttemptHeat<'a> {
         match (&self.0, asked) {
             (Some(recorder), Some(drawn)) => AttemptHeat::new(recorder, to, vec![drawn.clone()]),
             _ => AttemptHeat(None),
@@ -91,7 +91,7 @@ impl Heat {
         &'a self,
         rows: impl Iterator<Item = R>,
         asked: impl Fn(R) -> (&'k [u8], usize),
-        to: Sending<'a>,
+        to: AttemptInfo<'a>,
     ) -> AttemptHeat<'a> {
         let Some(recorder) = &self.0 else { return AttemptHeat(None) };
         let mut sampler = recorder.sampler();
@@ -120,7 +120,7 @@ impl Heat {
 }
 
 impl<'a> AttemptHeat<'a> {
-    fn new(recorder: &'a SampledRecorder, to: Sending<'a>, drawn: Vec<SampledRow>) -> Self {
+    fn new(recorder: &'a SampledRecorder, to: AttemptInfo<'a>, drawn: Vec<SampledRow>) -> Self {
         let is_any = !drawn.is_empty();
         Self(is_any.then(|| Box::new(Asked { recorder, to, drawn })))
     }
@@ -138,7 +138,7 @@ impl Drop for AttemptHeat<'_> {
 impl Asked<'_> {
     #[cold]
     fn record(&self) {
-        let Sending { table, is_write, clock, is_sent } = self.to;
+        let AttemptInfo { table, is_write, clock, is_sent } = self.to;
         if !is_sent.load(Ordering::Relaxed) {
             return;
         }

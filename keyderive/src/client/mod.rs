@@ -112,7 +112,7 @@ use tokio::time::Instant;
 
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableInfo, TableSchema};
 pub(crate) use admin::{CHECK_TIMEOUT, NewTable};
-use budget::{HedgeBudget, P95, RetryBudget};
+use budget::{HedgeBudget, LatencyP95, RetryBudget};
 pub use builder::{ClientBuilder, ConnectionCount};
 #[doc(hidden)]
 pub use builder::{connected_by, connected_by_clock};
@@ -231,7 +231,7 @@ struct Inner {
     retry_budget: RetryBudget,
     hedge_budget: HedgeBudget,
     /// The 95th percentile of the latency of point reads, for hedging.
-    p95: P95,
+    p95: LatencyP95,
     _upkeep: Vec<UpkeepTask>,
 }
 

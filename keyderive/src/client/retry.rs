@@ -20,7 +20,7 @@ use super::credentials::Authorizer;
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::{Failure, NO_COMPLETE_ANSWER};
 use super::grpc::{Answer, Request};
-use super::heat::Sending;
+use super::heat::AttemptInfo;
 use super::observe::{self, Watch};
 use super::operation::{self, Idempotency, Operation};
 use super::settings::{CallSettings, Hedging};
@@ -271,8 +271,8 @@ impl Attempts {
     }
 
     /// Where an attempt goes, for the recording.
-    pub(super) fn sending<'a>(&'a self, attempt: &'a Attempt) -> Sending<'a> {
-        Sending {
+    pub(super) fn sending<'a>(&'a self, attempt: &'a Attempt) -> AttemptInfo<'a> {
+        AttemptInfo {
             table: self.operation.table(),
             is_write: self.operation.is_write(),
             clock: self.client.clock(),

@@ -13,8 +13,8 @@ use super::{DynScan, Value, ValueRef};
 #[cfg(feature = "heat")]
 use crate::key::Width;
 use crate::key::{
-    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, MAX_KEY_LEN, ReadValue, Readable,
-    RowKey, Schema, Span, TableKey, decode_by, encode_by, write_hash, write_part,
+    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, KeySchema, MAX_KEY_LEN, ReadValue,
+    Readable, RowKey, Span, TableKey, decode_by, encode_by, write_hash, write_part,
 };
 
 /// A layout of row keys at run time: encodes, decodes and plans as the derived key type does, byte for byte.
@@ -51,7 +51,7 @@ use crate::key::{
 /// checked. A hashed field decodes as its hash.
 #[derive(Clone)]
 pub struct KeyLayout {
-    schema: &'static Schema,
+    schema: &'static KeySchema,
     fields: Arc<[ErasedField]>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct ErasedField {
 }
 
 impl ErasedField {
-    fn of(field: &Field, schema: &Schema) -> Result<Self, FieldError> {
+    fn of(field: &Field, schema: &KeySchema) -> Result<Self, FieldError> {
         let hashed = field.hash_of().map(|of| ErasedCodec::of(of, schema.layout())).transpose()?;
         let codec = match hashed {
             Some(_) => ErasedCodec::of_hash(schema.layout()),
@@ -94,11 +94,11 @@ impl KeyLayout {
     }
 
     /// The layout of a schema whose fields all have codecs: of a derived key type, whose twins by data are tested, or of another layout.
-    pub(crate) fn of_checked(schema: &'static Schema) -> Self {
+    pub(crate) fn of_checked(schema: &'static KeySchema) -> Self {
         Self::of_schema(schema).unwrap_or_else(|_| Self { schema, fields: Arc::new([]) })
     }
 
-    /// The layout of a [`Schema`] from its JSON.
+    /// The layout of a [`KeySchema`] from its JSON.
     ///
     /// ```
     /// use keyderive::RowKey;
@@ -120,18 +120,18 @@ impl KeyLayout {
     /// Every fault of the JSON, with its place. Also if the process would have more than 10,000 layouts, or more than 32 MiB of them.
     #[cfg(feature = "json")]
     pub fn from_json(json: &str) -> Result<Self, LayoutError> {
-        Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutError::new)
+        KeySchema::from_json(json, None).and_then(Self::checked).map_err(LayoutError::new)
     }
 
     /// The layout of a schema whose JSON does not name the struct.
     #[cfg(feature = "client")]
     pub(crate) fn of_json(json: &str, key_type: &str) -> Result<Self, LayoutError> {
-        Schema::from_json(json, Some(key_type)).and_then(Self::checked).map_err(LayoutError::new)
+        KeySchema::from_json(json, Some(key_type)).and_then(Self::checked).map_err(LayoutError::new)
     }
 
     /// The layout of a checked schema.
     #[cfg(feature = "json")]
-    pub(crate) fn checked(schema: &'static Schema) -> Result<Self, Vec<String>> {
+    pub(crate) fn checked(schema: &'static KeySchema) -> Result<Self, Vec<String>> {
         Self::of_schema(schema).map_err(|(at, error)| vec![format!("`fields[{at}]`: {error}")])
     }
 
@@ -139,7 +139,7 @@ impl KeyLayout {
     ///
     /// # Errors
     /// The index of a field without a codec, and the reason.
-    pub(crate) fn of_schema(schema: &'static Schema) -> Result<Self, (usize, FieldError)> {
+    pub(crate) fn of_schema(schema: &'static KeySchema) -> Result<Self, (usize, FieldError)> {
         let fields = schema.fields().iter().enumerate();
         let fields = fields.map(|(at, field)| ErasedField::of(field, schema).map_err(|error| (at, error)));
         Ok(Self { schema, fields: fields.collect::<Result<_, _>>()? })
@@ -147,7 +147,7 @@ impl KeyLayout {
 
     /// The layout as data.
     #[must_use]
-    pub fn schema(&self) -> &'static Schema {
+    pub fn schema(&self) -> &'static KeySchema {
         self.schema
     }
 
@@ -434,7 +434,7 @@ const FEW: usize = 16;
 /// Reads the fields of a key, from the left, each by `read`.
 #[inline]
 fn read<'k>(
-    schema: &'static Schema,
+    schema: &'static KeySchema,
     codecs: impl ExactSizeIterator<Item = impl Borrow<ErasedCodec>>,
     key: &'k [u8],
     mut read: impl FnMut(usize, &ErasedCodec, Cow<'k, [u8]>, Option<&'k str>) -> Result<(), FieldError>,
@@ -458,7 +458,7 @@ fn read<'k>(
 }
 
 fn decode(
-    schema: &'static Schema,
+    schema: &'static KeySchema,
     codecs: impl ExactSizeIterator<Item = impl Borrow<ErasedCodec>>,
     key: &[u8],
 ) -> Result<DynKey, DecodeError> {
@@ -549,7 +549,7 @@ impl fmt::Debug for KeyStart {
 /// `{}` prints it as the derived `Debug` of its struct does, with times in RFC 3339. serde serializes it as a map of its fields.
 #[derive(Clone, PartialEq)]
 pub struct DynKey {
-    schema: &'static Schema,
+    schema: &'static KeySchema,
     bytes: Box<[u8]>,
     values: Vec<Value>,
 }
@@ -582,7 +582,7 @@ impl TableKey for DynKey {
         Ok(())
     }
 
-    fn stored(schema: &'static Schema, key: &[u8]) -> Result<Self, DecodeError> {
+    fn stored(schema: &'static KeySchema, key: &[u8]) -> Result<Self, DecodeError> {
         let of = |field| {
             ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
         };

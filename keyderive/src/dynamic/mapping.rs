@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{DynKey, KeyLayout, LayoutError, Value};
-use crate::key::{DecodeError, EncodeError, Field, FieldValues, Format, Schema, TimeUnit};
+use crate::key::{DecodeError, EncodeError, Field, FieldValues, Format, KeySchema, TimeUnit};
 
 /// Maps keys of one [`KeyLayout`] to keys of another, by the names of the fields: for copies, comparisons and re-keyings of dynamic tables.
 ///
@@ -203,11 +203,11 @@ impl KeyMapping {
     /// # #[derive(RowKey)] struct OldKey { user: String, at: SystemTime }
     /// # #[derive(RowKey)] struct NewKey { user: String, #[row_key(ts(unit = "millis"))] at: SystemTime }
     /// let mapping = KeyMapping::new(&KeyLayout::of::<OldKey>(), &KeyLayout::of::<NewKey>(), "")?;
-    /// assert_eq!(mapping.rounded(), ["at"]);
+    /// assert_eq!(mapping.lossy_fields(), ["at"]);
     /// # Ok::<(), keyderive::dynamic::LayoutError>(())
     /// ```
     #[must_use]
-    pub fn rounded(&self) -> Vec<&'static str> {
+    pub fn lossy_fields(&self) -> Vec<&'static str> {
         let (old, new) = (self.old.schema().fields(), self.new.schema().fields());
         let is_rounded = |at: usize, from: usize| {
             let is_exact = matches!(written(&new[at]).values(), FieldValues::Time { exact: true });
@@ -234,7 +234,7 @@ impl KeyMapping {
     ///
     /// # Errors
     /// Every field of the old key that no key leads back to.
-    pub fn check_way_back(&self) -> Result<(), LayoutError> {
+    pub fn check_reversible(&self) -> Result<(), LayoutError> {
         self.back.clone().map(drop)
     }
 
@@ -251,7 +251,7 @@ impl KeyMapping {
     /// The old key of an encoded new one.
     ///
     /// # Errors
-    /// As [`new_key`](Self::new_key), and if there is [no way back](Self::check_way_back).
+    /// As [`new_key`](Self::new_key), and if there is [no way back](Self::check_reversible).
     pub fn old_key(&self, new: impl AsRef<[u8]>) -> Result<Vec<u8>, MappingError> {
         let mut key = Vec::new();
         self.append_old_key(new.as_ref(), &mut key)?;
@@ -341,7 +341,7 @@ fn constant(source: &str) -> Option<String> {
     is_whole.then(|| text.replace("''", "'"))
 }
 
-fn position(schema: &'static Schema, name: &str) -> Result<usize, String> {
+fn position(schema: &'static KeySchema, name: &str) -> Result<usize, String> {
     let fields = schema.fields();
     fields.iter().position(|field| field.name() == name).ok_or_else(|| {
         let names: Vec<_> = fields.iter().map(|field| format!("`{}`", field.name())).collect();
@@ -351,9 +351,9 @@ fn position(schema: &'static Schema, name: &str) -> Result<usize, String> {
 
 /// Why the values of an old field do not convert to a new one.
 fn conversion_fault(
-    old_schema: &'static Schema,
+    old_schema: &'static KeySchema,
     from: usize,
-    new_schema: &'static Schema,
+    new_schema: &'static KeySchema,
     at: usize,
 ) -> Option<String> {
     let (old, new) = (&old_schema.fields()[from], &new_schema.fields()[at]);
@@ -401,8 +401,8 @@ fn noun(values: FieldValues) -> &'static str {
 
 /// For each field of the old key, a field of the new key that has its value.
 fn way_back(
-    old: &'static Schema,
-    new: &'static Schema,
+    old: &'static KeySchema,
+    new: &'static KeySchema,
     sources: &[KeySource],
 ) -> Result<Arc<[usize]>, LayoutError> {
     let (mut back, mut faults) = (Vec::new(), Vec::new());
@@ -539,7 +539,7 @@ mod tests {
         let error = mapping.new_key(Old { seq: 1000, ..old }.encode().unwrap()).unwrap_err().to_string();
         assert!(error.contains("1000 does not fit"), "{error}");
         assert_eq!(mapping.dropped(), ["device"]);
-        let error = mapping.check_way_back().unwrap_err().to_string();
+        let error = mapping.check_reversible().unwrap_err().to_string();
         assert_eq!(error, "the field `device` of `Old` is hashed: its values cannot be read back from keys");
     }
 
@@ -549,7 +549,7 @@ mod tests {
         let key =
             Old { user_id: "a".into(), at: UNIX_EPOCH, device: "phone".into(), seq: 1 }.encode().unwrap();
         assert_eq!(same.new_key(&key).unwrap(), key);
-        assert!(same.check_way_back().is_err());
+        assert!(same.check_reversible().is_err());
         assert!(
             mapping::<Old, Old>("seq='7'").unwrap_err().to_string().contains("`device` of `Old` is hashed")
         );
@@ -564,7 +564,7 @@ mod tests {
             seq: u16,
         }
         let mapping = mapping::<Plain, New>("user=user_id,region='eu'").unwrap();
-        mapping.check_way_back().unwrap();
+        mapping.check_reversible().unwrap();
         let at = UNIX_EPOCH + Duration::from_millis(1_795_478_400_000);
         let old = Plain { user_id: "bob".into(), at, seq: 7 }.encode().unwrap();
         let new = mapping.new_key(&old).unwrap();

@@ -466,7 +466,7 @@ impl<'a> DynRowRef<'a> {
         self.read.key.iter().map(ReadValue::as_ref)
     }
 
-    /// The value of a field of the key, by its index in the [schema](crate::key::Schema::fields); `None` if it has no such field.
+    /// The value of a field of the key, by its index in the [schema](crate::key::KeySchema::fields); `None` if it has no such field.
     #[inline]
     #[must_use]
     pub fn key_field(self, at: usize) -> Option<ValueRef<'a>> {

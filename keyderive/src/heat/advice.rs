@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
 use crate::dynamic::{KeyLayout, LayoutError};
-use crate::key::{Field, FieldOrder, Schema};
+use crate::key::{Field, FieldOrder, KeySchema};
 
 /// How many buckets are tried.
 const RANGES: [u16; 6] = [2, 4, 8, 16, 32, 64];
@@ -126,7 +126,7 @@ impl Variant {
             Self::Layout(name) => return Err(error(format!("`{name}` is the name of a layout"))),
         }
         // What the derive would refuse is no remedy.
-        Schema::from_changed_json(&json.to_string()).and_then(KeyLayout::checked).map_err(LayoutError::new)
+        KeySchema::from_changed_json(&json.to_string()).and_then(KeyLayout::checked).map_err(LayoutError::new)
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Forecast {
     pub version: u32,
     /// The name of the key type.
     pub key_type: String,
-    /// The parts of its keys, as [`Schema::template`](crate::key::Schema::template) prints them.
+    /// The parts of its keys, as [`KeySchema::template`](crate::key::KeySchema::template) prints them.
     pub template: String,
     /// How many events there were.
     pub events: u64,

@@ -11,7 +11,7 @@ use super::report::{Busiest, FieldFigures, Forecast, KeyLengths, ReadFigures, Re
 use super::sketch::HeavyKeys;
 use super::tablets::{BusiestWindow, Keys, Outcome, ReadAt, TabletModel, Trace, run};
 use crate::dynamic::{DynKey, KeyLayout, Value};
-use crate::key::{Bucket, DecodeError, EncodeError, Field, RowKey, Schema};
+use crate::key::{Bucket, DecodeError, EncodeError, Field, KeySchema, RowKey};
 use crate::plan::{IntoPlan, KeyRange, PlanError, Request};
 
 /// How many events to sample for tablets and variants, by default.
@@ -436,14 +436,14 @@ struct Buckets {
 }
 
 impl Buckets {
-    fn of(schema: &'static Schema) -> Self {
+    fn of(schema: &'static KeySchema) -> Self {
         let mut numbers: Vec<i32> = schema.all_buckets().into_iter().map(Bucket::number).collect();
         numbers.sort_unstable();
         numbers.dedup();
         Self { numbers }
     }
 
-    fn index(&self, schema: &'static Schema, key: &[u8]) -> Option<usize> {
+    fn index(&self, schema: &'static KeySchema, key: &[u8]) -> Option<usize> {
         if self.numbers.is_empty() {
             return None;
         }

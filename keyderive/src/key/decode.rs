@@ -8,11 +8,11 @@ use super::codec::{Ordered, Text};
 use super::error::{DecodeError, DecodeKind};
 use super::fast::MaskedKey;
 use super::field::{FieldError, KeyField};
-use super::format::{Layout, Width};
+use super::format::{KeyEncoding, Width};
 use super::ordered::Malformed;
 use super::row_key::RowKey;
 use super::salt::{Salt, SaltPlace, Span};
-use super::schema::{Schema, bucket_of};
+use super::schema::{KeySchema, bucket_of};
 use super::shape::{Derived, Shape};
 use super::show::{Byte, Readable};
 use super::{MAX_KEY_LEN, ordered};
@@ -64,7 +64,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
         if shape.has_epochs() {
             self.salt = shape.schema().salt_of(shape.schema().epoch_in(key));
         }
-        if let Layout::OrderedCode = shape.layout() {
+        if let KeyEncoding::OrderedCode = shape.layout() {
             return self.ordered_head();
         }
         if shape.has_delimited_field() {
@@ -92,7 +92,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     }
 
     #[inline(always)]
-    fn schema(&self) -> &'static Schema {
+    fn schema(&self) -> &'static KeySchema {
         self.shape.schema()
     }
 
@@ -173,7 +173,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     pub fn field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
         let layout = self.shape.layout();
         self.part(at, T::WIDTH, |bytes, text| match (layout, bytes) {
-            (Layout::Delimited, Cow::Borrowed(bytes)) => T::read_borrowed(bytes, text),
+            (KeyEncoding::Delimited, Cow::Borrowed(bytes)) => T::read_borrowed(bytes, text),
             (_, bytes) => T::read(bytes),
         })
     }
@@ -190,8 +190,10 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
         read: impl FnOnce(Cow<'a, [u8]>, Option<&'a str>) -> Result<V, FieldError>,
     ) -> Result<V, DecodeError> {
         match self.shape.layout() {
-            Layout::Delimited => self.text_field(at, width, |bytes, text| read(Cow::Borrowed(bytes), text)),
-            Layout::OrderedCode => {
+            KeyEncoding::Delimited => {
+                self.text_field(at, width, |bytes, text| read(Cow::Borrowed(bytes), text))
+            }
+            KeyEncoding::OrderedCode => {
                 let read = self.ordered_field(at, |part| read(part, None));
                 read.map_err(|error| {
                     let name = self.schema().fields()[at].name();
@@ -207,8 +209,8 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     /// When the bytes are not a hash.
     pub fn hashed_field(&mut self, at: usize) -> Result<(), DecodeError> {
         match self.shape.layout() {
-            Layout::Delimited => self.field::<Text, Md5>(at),
-            Layout::OrderedCode => self.field::<Ordered, Md5>(at),
+            KeyEncoding::Delimited => self.field::<Text, Md5>(at),
+            KeyEncoding::OrderedCode => self.field::<Ordered, Md5>(at),
         }
         .map(drop)
     }

@@ -11,10 +11,10 @@ use super::codec::write_hex;
 use super::error::EncodeError;
 use super::fast::{KeyBuf, append_to};
 use super::field::{FieldError, KeyField};
-use super::format::Layout;
+use super::format::KeyEncoding;
 use super::row_key::RowKey;
 use super::salt::{Salt, SaltPlace, Span};
-use super::schema::{Schema, bucket_of};
+use super::schema::{KeySchema, bucket_of};
 use super::shape::{Derived, Shape};
 use super::show::Byte;
 use super::{MAX_KEY_LEN, ordered};
@@ -41,7 +41,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
     }
 
     #[inline(always)]
-    fn schema(&self) -> &'static Schema {
+    fn schema(&self) -> &'static KeySchema {
         self.shape.schema()
     }
 
@@ -132,8 +132,8 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
     fn begin_field(&mut self, at: usize) -> usize {
         if at > 0 {
             match self.shape.layout() {
-                Layout::Delimited => self.out.push(self.shape.delimiter()),
-                Layout::OrderedCode => self.out.put(&ordered::SEPARATOR),
+                KeyEncoding::Delimited => self.out.push(self.shape.delimiter()),
+                KeyEncoding::OrderedCode => self.out.put(&ordered::SEPARATOR),
             }
             self.reserve_salt_at(SaltPlace::After { field: at - 1 });
         }
@@ -156,7 +156,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
 }
 
 /// Inserts the bucket of a key whose fields lie at `spans`.
-fn insert_salt(schema: &Schema, out: &mut Vec<u8>, spans: &[Span], salt_at: usize) {
+fn insert_salt(schema: &KeySchema, out: &mut Vec<u8>, spans: &[Span], salt_at: usize) {
     let Some(salt) = schema.salt_of(schema.epoch_of_fields(out, spans)) else {
         return;
     };
@@ -168,7 +168,7 @@ fn insert_salt(schema: &Schema, out: &mut Vec<u8>, spans: &[Span], salt_at: usiz
 }
 
 #[cold]
-fn field_error(schema: &Schema, field: usize, error: FieldError) -> EncodeError {
+fn field_error(schema: &KeySchema, field: usize, error: FieldError) -> EncodeError {
     EncodeError::field(schema.key_type(), schema.fields()[field].name(), error)
 }
 
@@ -210,14 +210,14 @@ impl<C, T: KeyField<C>> Part for Typed<'_, C, T> {
 }
 
 /// Appends the hash of a field, encoded as a part of a key.
-pub(crate) fn write_hash(part: &impl Part, schema: &Schema, out: &mut Vec<u8>) -> Result<(), FieldError> {
+pub(crate) fn write_hash(part: &impl Part, schema: &KeySchema, out: &mut Vec<u8>) -> Result<(), FieldError> {
     let start = out.len();
     part.write(out)?;
     let hash = Md5::digest(&out[start..]);
     out.truncate(start);
     match schema.layout() {
-        Layout::Delimited => write_hex(&hash, out),
-        Layout::OrderedCode => {
+        KeyEncoding::Delimited => write_hex(&hash, out),
+        KeyEncoding::OrderedCode => {
             out.extend_from_slice(&hash);
             ordered::escape_from(out, start);
         }
@@ -226,20 +226,20 @@ pub(crate) fn write_hash(part: &impl Part, schema: &Schema, out: &mut Vec<u8>) -
 }
 
 /// Appends a field, encoded as a part of a key: checked for the delimiter if that ends it, escaped in the ordered layout.
-pub(crate) fn write_part(part: &impl Part, schema: &Schema, out: &mut Vec<u8>) -> Result<(), FieldError> {
+pub(crate) fn write_part(part: &impl Part, schema: &KeySchema, out: &mut Vec<u8>) -> Result<(), FieldError> {
     append_to(out, |out| append_part(part, schema, out))
 }
 
 #[inline(always)]
-fn append_part(part: &impl Part, schema: &Schema, out: &mut KeyBuf<'_>) -> Result<(), FieldError> {
+fn append_part(part: &impl Part, schema: &KeySchema, out: &mut KeyBuf<'_>) -> Result<(), FieldError> {
     let start = out.len();
     match schema.layout() {
-        Layout::OrderedCode => out.with_vec(|out| {
+        KeyEncoding::OrderedCode => out.with_vec(|out| {
             part.write(out)?;
             ordered::escape_from(out, start);
             Ok(())
         }),
-        Layout::Delimited => {
+        KeyEncoding::Delimited => {
             let delimiter = schema.delimiter();
             if part.append(delimiter, out)? {
                 let value = fmt::from_fn(|f| part.show(f));
@@ -304,8 +304,8 @@ pub(crate) fn encode_by<S: Shape, P: AsMut<[Span]>>(
 ) -> Result<(), EncodeError> {
     let base = out.len();
     let result = match shape.layout() {
-        Layout::Delimited => encode_text(shape, spans, capacity, out, fields),
-        Layout::OrderedCode => encode_ordered(shape, spans, out, base, fields),
+        KeyEncoding::Delimited => encode_text(shape, spans, capacity, out, fields),
+        KeyEncoding::OrderedCode => encode_ordered(shape, spans, out, base, fields),
     };
     let result = result.and_then(|()| check_len(shape.schema(), out.len() - base));
     if result.is_err() {
@@ -368,7 +368,7 @@ pub(crate) fn ordered_end(key: &[u8], spans: &[Span]) -> Option<usize> {
 
 /// Rejects lengths that Bigtable rejects.
 #[inline]
-pub(crate) fn check_len(schema: &Schema, len: usize) -> Result<(), EncodeError> {
+pub(crate) fn check_len(schema: &KeySchema, len: usize) -> Result<(), EncodeError> {
     match len {
         0 => Err(EncodeError::empty(schema.key_type())),
         1..=MAX_KEY_LEN => Ok(()),

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::codec::{DAY, calendar_day, write_utc};
-use super::format::{FieldOrder, Format, Layout, TimeUnit, Width};
+use super::format::{FieldOrder, Format, KeyEncoding, TimeUnit, Width};
 use super::ordered;
 use super::salt::Salt;
 
@@ -38,7 +38,7 @@ impl Epoch {
     #[must_use]
     pub const fn new(
         value: BoundValue,
-        layout: Layout,
+        layout: KeyEncoding,
         (format, width, order): (Format, Width, FieldOrder),
         salt: Salt,
     ) -> Self {
@@ -184,7 +184,7 @@ impl Stored {
 
 /// How a field stores numbers.
 pub(super) struct StoredNumber {
-    pub(super) layout: Layout,
+    pub(super) layout: KeyEncoding,
     pub(super) format: Format,
     pub(super) width: Width,
     pub(super) order: FieldOrder,
@@ -215,8 +215,8 @@ impl StoredNumber {
             return None;
         }
         match (self.layout, self.width) {
-            (Layout::Delimited, Width::Fixed(1..=Stored::CAPACITY))
-            | (Layout::OrderedCode, Width::Between(1, 10)) => {}
+            (KeyEncoding::Delimited, Width::Fixed(1..=Stored::CAPACITY))
+            | (KeyEncoding::OrderedCode, Width::Between(1, 10)) => {}
             _ => return None,
         }
         match self.format {
@@ -275,8 +275,8 @@ impl StoredNumber {
             _ => step,
         };
         match self.layout {
-            Layout::Delimited => self.digits(number),
-            Layout::OrderedCode => self.int(number),
+            KeyEncoding::Delimited => self.digits(number),
+            KeyEncoding::OrderedCode => self.int(number),
         }
     }
 

@@ -5,9 +5,9 @@ use std::fmt;
 
 use super::MAX_KEY_LEN;
 use super::field::FieldError;
-use super::format::Layout;
+use super::format::KeyEncoding;
 use super::salt::{Salt, SaltPlace};
-use super::schema::Schema;
+use super::schema::KeySchema;
 use super::show::{Readable, ShownKey};
 
 /// A key that cannot be encoded: a field rejects its value, or the key is empty or too long.
@@ -58,12 +58,12 @@ impl EncodeError {
     }
 
     #[cold]
-    pub(crate) fn not_text(key_type: &'static str, layout: Layout) -> Self {
+    pub(crate) fn not_text(key_type: &'static str, layout: KeyEncoding) -> Self {
         let why = match layout {
-            Layout::Delimited => {
+            KeyEncoding::Delimited => {
                 "a `with` module or a handwritten `KeyField` writes bytes that are not UTF-8"
             }
-            Layout::OrderedCode => "the ordered layout is binary",
+            KeyEncoding::OrderedCode => "the ordered layout is binary",
         };
         Self::new(key_type, EncodeKind::NotText { why })
     }
@@ -169,7 +169,7 @@ pub(crate) enum DecodeKind {
     /// The tag.
     Tag { expected: &'static str },
     /// The salt is not a bucket, or its separator does not follow.
-    Salt { schema: &'static Schema, epoch: usize },
+    Salt { schema: &'static KeySchema, epoch: usize },
     /// The salt is a bucket, but not that of the salted fields.
     Bucket { stored: i32, expected: i32 },
     /// There are bytes after the last field.
@@ -256,7 +256,7 @@ impl fmt::Display for DecodeError {
 }
 
 /// The number at the place of a salt that is before the fields.
-fn number_before_fields<'k>(schema: &Schema, salt: &Salt, key: &'k [u8]) -> Option<&'k str> {
+fn number_before_fields<'k>(schema: &KeySchema, salt: &Salt, key: &'k [u8]) -> Option<&'k str> {
     let rest = match (salt.place(), schema.tag()) {
         (SaltPlace::After { .. }, _) => return None,
         (SaltPlace::BeforeFields, Some(tag)) => {
@@ -273,7 +273,7 @@ fn number_before_fields<'k>(schema: &Schema, salt: &Salt, key: &'k [u8]) -> Opti
 
 /// Writes where the salt should be and what it looks like; or the key's bucket, if there is no such bucket.
 fn write_missing_salt(
-    schema: &Schema,
+    schema: &KeySchema,
     epoch: usize,
     key: Option<&[u8]>,
     f: &mut fmt::Formatter<'_>,
@@ -301,7 +301,7 @@ fn write_missing_salt(
 }
 
 /// Writes since when keys have the salt, if it is one from a date on.
-fn write_epoch(schema: &Schema, epoch: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_epoch(schema: &KeySchema, epoch: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match epoch.checked_sub(1).and_then(|later| schema.epochs().get(later)) {
         None => Ok(()),
         Some(epoch) => write!(

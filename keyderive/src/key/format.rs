@@ -2,18 +2,8 @@
 
 use std::fmt;
 
+pub use keyderive_layout::key::KeyEncoding;
 use serde::{Deserialize, Serialize, Serializer};
-
-/// How the parts of a key are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Layout {
-    /// Readable text, joined by a delimiter.
-    Delimited,
-    /// Bigtable's `Struct.OrderedCodeBytes`, whose fields are typed columns in SQL.
-    OrderedCode,
-}
 
 /// One field of a key: its name, Rust type, format, width and order.
 ///
@@ -53,10 +43,10 @@ impl Field {
     /// The hash of what `of` writes.
     #[doc(hidden)]
     #[must_use]
-    pub const fn hashed(of: &'static Self, layout: Layout) -> Self {
+    pub const fn hashed(of: &'static Self, layout: KeyEncoding) -> Self {
         let width = match layout {
-            Layout::Delimited => 32,
-            Layout::OrderedCode => 16,
+            KeyEncoding::Delimited => 32,
+            KeyEncoding::OrderedCode => 16,
         };
         let (format, order) = (Format::Md5, FieldOrder::Hashed);
         Self { format, width: Width::Fixed(width), order, hash_of: Some(of), ..*of }

@@ -1,7 +1,7 @@
 //! What a row key is: fields, codecs, the salt, the schema. No I/O, no async.
 //!
 //! The derive implements [`RowKey`]. A field's type implements [`KeyField`] for the codec that its attributes choose;
-//! [`codec`] lists the codecs and their bytes. [`Schema`] is the layout of a key type as constant data.
+//! [`codec`] lists the codecs and their bytes. [`KeySchema`] is the layout of a key type as constant data.
 
 pub mod codec;
 mod decimal;
@@ -35,7 +35,7 @@ pub use field::FieldError;
 #[doc(no_inline)]
 pub use field::{Arg, KeyField};
 pub(crate) use field::{Cut, PrefixField, RangeField, Side};
-pub use format::{Field, FieldOrder, FieldValues, Format, Layout, TimeUnit, Width};
+pub use format::{Field, FieldOrder, FieldValues, Format, KeyEncoding, TimeUnit, Width};
 pub use keyderive_farmhash::fingerprint64;
 #[doc(no_inline)]
 pub use keyderive_macros::{KeyField, RowKey};
@@ -48,7 +48,7 @@ pub use salt::{Salt, SaltHash, SaltPlace};
 pub(crate) use schema::changes::{BOUNDS, KeyChange, changes};
 #[cfg(feature = "client")]
 pub(crate) use schema::{ConstText, Fnv};
-pub use schema::{Fingerprint, Schema};
+pub use schema::{Fingerprint, KeySchema};
 #[cfg(feature = "client")]
 pub(crate) use sql::{ColumnJoin, SqlColumnType};
 pub use sql::{RowKeySchema, Sql, SqlError};

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::error::{DecodeError, EncodeError};
-use super::format::Layout;
-use super::schema::{Fingerprint, Schema};
+use super::format::KeyEncoding;
+use super::schema::{Fingerprint, KeySchema};
 use super::sql::{RowKeySchema, Sql, SqlError};
 
 /// A struct that is the row key of a table; derive it.
@@ -48,7 +48,7 @@ pub trait RowKey {
     type Scan;
 
     /// The layout of the key.
-    const SCHEMA: &'static Schema;
+    const SCHEMA: &'static KeySchema;
 
     /// Appends the row key to `out`; on an error `out` is unchanged.
     ///
@@ -62,8 +62,8 @@ pub trait RowKey {
     /// Those of [`encode_into`](Self::encode_into).
     fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         let mut out = match Self::SCHEMA.layout() {
-            Layout::Delimited => Vec::new(),
-            Layout::OrderedCode => Vec::with_capacity(64),
+            KeyEncoding::Delimited => Vec::new(),
+            KeyEncoding::OrderedCode => Vec::with_capacity(64),
         };
         self.encode_into(&mut out)?;
         Ok(out)
@@ -117,8 +117,8 @@ pub trait RowKey {
     fn to_text(&self) -> Result<String, EncodeError> {
         let schema = Self::SCHEMA;
         let text = match schema.layout() {
-            Layout::Delimited => String::from_utf8(self.encode()?).ok(),
-            Layout::OrderedCode => None,
+            KeyEncoding::Delimited => String::from_utf8(self.encode()?).ok(),
+            KeyEncoding::OrderedCode => None,
         };
         text.ok_or_else(|| EncodeError::not_text(schema.key_type(), schema.layout()))
     }
@@ -150,7 +150,7 @@ pub trait RowKey {
     /// The row key schema, which makes the key's parts columns in SQL.
     ///
     /// # Errors
-    /// Those of [`Schema::row_key_schema`]: for a name that no column can have, and in the text layout for a part whose
+    /// Those of [`KeySchema::row_key_schema`]: for a name that no column can have, and in the text layout for a part whose
     /// bytes a delimited schema cannot hold, such as a padded string. The text names the part.
     fn row_key_schema() -> Result<RowKeySchema, SqlError> {
         Self::SCHEMA.row_key_schema()
@@ -159,7 +159,7 @@ pub trait RowKey {
     /// The SQL expressions that compute the typed fields and the salt.
     ///
     /// # Errors
-    /// Those of [`Schema::sql`]: those of [`row_key_schema`](Self::row_key_schema), and for a number wider than an
+    /// Those of [`KeySchema::sql`]: those of [`row_key_schema`](Self::row_key_schema), and for a number wider than an
     /// `INT64`, a field with `bit_reverse`, or a salt that SQL cannot recompute.
     fn sql() -> Result<Sql, SqlError> {
         Self::SCHEMA.sql()
@@ -210,7 +210,7 @@ pub trait TableKey: Send + Sync + 'static {
     ///
     /// # Errors
     /// For a key that is not of this layout.
-    fn stored(schema: &'static Schema, key: &[u8]) -> Result<Self::Stored, DecodeError>;
+    fn stored(schema: &'static KeySchema, key: &[u8]) -> Result<Self::Stored, DecodeError>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -223,7 +223,7 @@ impl<K: OwnedRowKey> TableKey for K {
     }
 
     #[inline]
-    fn stored(_: &'static Schema, key: &[u8]) -> Result<K, DecodeError> {
+    fn stored(_: &'static KeySchema, key: &[u8]) -> Result<K, DecodeError> {
         K::decode(key)
     }
 }

@@ -13,7 +13,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::epoch::Epoch;
-use super::format::{Field, FieldOrder, Format, Layout, Width};
+use super::format::{Field, FieldOrder, Format, KeyEncoding, Width};
 use super::salt::{Salt, SaltHash, SaltPlace};
 use super::{MAX_KEY_LEN, ordered};
 
@@ -58,9 +58,9 @@ pub(crate) use self::salted::bucket_of;
 ///
 /// | name | value |
 /// |---|---|
-/// | `version` | [`Schema::JSON_VERSION`]: the version of this list of names |
+/// | `version` | [`KeySchema::JSON_VERSION`]: the version of this list of names |
 /// | `key_type` | the name of the struct |
-/// | `format_version` | [`Schema::FORMAT_VERSION`] |
+/// | `format_version` | [`KeySchema::FORMAT_VERSION`] |
 /// | `layout` | `"delimited"` or `"ordered_code"` |
 /// | `delimiter` | the character between the parts; `null` in the ordered layout, which separates them by `00 01` |
 /// | `tag` | the constant before the fields, or `null` |
@@ -85,7 +85,7 @@ pub(crate) use self::salted::bucket_of;
 /// | `offset` | the byte that the field begins at, or `null` if it differs from key to key |
 /// | `fingerprint` | the [`Fingerprint`](super::Fingerprint), 16 hexadecimal digits |
 /// | `min_len`, `max_len` | the least and the greatest length of a key, in bytes |
-/// | `template` | the text of [`Schema::template`] |
+/// | `template` | the text of [`KeySchema::template`] |
 ///
 /// All names are always present. Every addition or change raises the `version`, since a reader that does not know it could
 /// read or write other keys; so a reader should refuse a later version, and names that it does not know. The
@@ -93,9 +93,9 @@ pub(crate) use self::salted::bucket_of;
 ///
 /// # Equality
 /// Two schemas are equal if all of this is equal, the names of Rust types too. To see whether two key types store the
-/// same bytes, compare their [`fingerprint`](Schema::fingerprint)s.
+/// same bytes, compare their [`fingerprint`](KeySchema::fingerprint)s.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Schema {
+pub struct KeySchema {
     key_type: &'static str,
     delimiter: [u8; 1],
     tag: Option<&'static str>,
@@ -105,7 +105,7 @@ pub struct Schema {
     /// The index of the field that has their bounds.
     epoch_field: usize,
     fields: &'static [Field],
-    layout: Layout,
+    layout: KeyEncoding,
 }
 
 /// A part of a key.
@@ -117,7 +117,7 @@ enum KeyPart {
     Field(usize),
 }
 
-impl Schema {
+impl KeySchema {
     /// The version of the key format: the rules by which a schema becomes bytes, as `FORMAT.md` in the
     /// repository has them. Another version has other fingerprints.
     pub const FORMAT_VERSION: u32 = 1;
@@ -135,13 +135,13 @@ impl Schema {
         fields: &'static [Field],
     ) -> Self {
         let (epochs, epoch_field) = (&[] as &[Epoch], 0);
-        let layout = Layout::Delimited;
+        let layout = KeyEncoding::Delimited;
         Self { key_type, delimiter: [delimiter], tag, salt, epochs, epoch_field, fields, layout }
     }
 
     #[doc(hidden)]
     #[must_use]
-    pub const fn with_layout(self, layout: Layout) -> Self {
+    pub const fn with_layout(self, layout: KeyEncoding) -> Self {
         Self { layout, ..self }
     }
 
@@ -153,7 +153,7 @@ impl Schema {
 
     /// How the parts are put together.
     #[must_use]
-    pub const fn layout(&self) -> Layout {
+    pub const fn layout(&self) -> KeyEncoding {
         self.layout
     }
 
@@ -190,8 +190,8 @@ impl Schema {
     #[inline]
     pub(crate) const fn separator(&self) -> &[u8] {
         match self.layout {
-            Layout::Delimited => &self.delimiter,
-            Layout::OrderedCode => &ordered::SEPARATOR,
+            KeyEncoding::Delimited => &self.delimiter,
+            KeyEncoding::OrderedCode => &ordered::SEPARATOR,
         }
     }
 
@@ -240,7 +240,7 @@ impl Schema {
     /// Whether some field has no fixed width, so that the delimiter ends it.
     #[must_use]
     pub const fn has_delimited_field(&self) -> bool {
-        if let Layout::OrderedCode = self.layout {
+        if let KeyEncoding::OrderedCode = self.layout {
             return false;
         }
         let mut at = 0;
@@ -255,13 +255,13 @@ impl Schema {
 }
 
 /// Lengths.
-impl Schema {
+impl KeySchema {
     /// The length of the shortest key, in bytes: its fixed widths and delimiters, with empty strings, and at least 1.
     ///
     /// In the ordered layout an empty string before other fields is two bytes, and empty ones at the end are dropped.
     #[must_use]
     pub const fn min_len(&self) -> usize {
-        if let Layout::OrderedCode = self.layout {
+        if let KeyEncoding::OrderedCode = self.layout {
             return self.ordered_min_len();
         }
         let mut len = self.head_lens().0 + self.fields.len().saturating_sub(1);
@@ -372,8 +372,8 @@ impl Schema {
             at += 1;
         }
         match self.layout {
-            Layout::Delimited => tag.len(),
-            Layout::OrderedCode => tag.len() + zeros,
+            KeyEncoding::Delimited => tag.len(),
+            KeyEncoding::OrderedCode => tag.len() + zeros,
         }
     }
 
@@ -394,13 +394,13 @@ impl Schema {
     const fn len_bounds_of(&self, salt: Option<&Salt>) -> LenBounds {
         let Some(salt) = salt else { return LenBounds::exactly(0) };
         match (self.layout, salt.hash()) {
-            (Layout::Delimited, SaltHash::Farm) => LenBounds::exactly(salt.width()),
+            (KeyEncoding::Delimited, SaltHash::Farm) => LenBounds::exactly(salt.width()),
             // The least bucket is the longest, since it has a sign.
-            (Layout::Delimited, SaltHash::Java) => {
+            (KeyEncoding::Delimited, SaltHash::Java) => {
                 LenBounds { min: salt.len(None), max: salt.len(Some(salt.buckets().start)) }
             }
             // An Int64 below 64 takes one byte, one below 8192 two. The second byte is zero at 256, and escaped.
-            (Layout::OrderedCode, _) => LenBounds {
+            (KeyEncoding::OrderedCode, _) => LenBounds {
                 min: 1,
                 max: match salt.range() {
                     ..=64 => 1,
@@ -419,13 +419,13 @@ impl Schema {
             Width::Delimited => return LenBounds { min: 0, max: MAX_KEY_LEN },
         };
         let max = match (self.layout, field.format()) {
-            (Layout::Delimited, _) => raw,
-            (Layout::OrderedCode, Format::Int64) => max_escaped_int_len(raw),
+            (KeyEncoding::Delimited, _) => raw,
+            (KeyEncoding::OrderedCode, Format::Int64) => max_escaped_int_len(raw),
             // The Int64 of 0, 1, -1 or -2 is one byte that is not zero.
-            (Layout::OrderedCode, Format::BoolInt64) => raw,
+            (KeyEncoding::OrderedCode, Format::BoolInt64) => raw,
             // An empty part is written in two bytes.
-            (Layout::OrderedCode, _) if raw == 0 => 2,
-            (Layout::OrderedCode, _) => raw.saturating_mul(2),
+            (KeyEncoding::OrderedCode, _) if raw == 0 => 2,
+            (KeyEncoding::OrderedCode, _) => raw.saturating_mul(2),
         };
         LenBounds { min, max }
     }
@@ -507,7 +507,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-impl Schema {
+impl KeySchema {
     /// The hash of the layout.
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
@@ -519,8 +519,8 @@ impl Schema {
         // A format that writes other bytes needs a new `FORMAT_VERSION`, which changes every fingerprint.
         let mut hasher = Fnv::new().text("keyderive key format 1");
         hasher = match self.layout() {
-            Layout::Delimited => hasher.text("text").bytes(&[self.delimiter()]),
-            Layout::OrderedCode => hasher.text("ordered"),
+            KeyEncoding::Delimited => hasher.text("text").bytes(&[self.delimiter()]),
+            KeyEncoding::OrderedCode => hasher.text("ordered"),
         };
         if let Some(tag) = self.tag() {
             hasher = hasher.text("tag").text(tag);
@@ -621,7 +621,7 @@ impl Fnv {
 }
 
 /// Checks at compile time.
-impl Schema {
+impl KeySchema {
     /// Fails the build if the least length of the key is over Bigtable's limit.
     #[doc(hidden)]
     #[allow(clippy::panic)] // Evaluated at compile time only.

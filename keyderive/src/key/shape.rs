@@ -2,18 +2,18 @@
 
 use std::marker::PhantomData;
 
-use super::format::Layout;
+use super::format::KeyEncoding;
 use super::row_key::RowKey;
 use super::salt::Salt;
-use super::schema::Schema;
+use super::schema::KeySchema;
 
 /// A key type as the code that reads and writes keys has it: known to the compiler for a derived one, at run time for a schema from data.
 pub trait Shape: Copy {
     /// The layout as data.
-    fn schema(self) -> &'static Schema;
+    fn schema(self) -> &'static KeySchema;
 
     /// How the parts are put together.
-    fn layout(self) -> Layout;
+    fn layout(self) -> KeyEncoding;
 
     /// The byte between the parts of the text layout.
     fn delimiter(self) -> u8;
@@ -53,12 +53,12 @@ impl<K> Copy for Derived<K> {}
 /// Each is a constant.
 impl<K: RowKey> Shape for Derived<K> {
     #[inline(always)]
-    fn schema(self) -> &'static Schema {
+    fn schema(self) -> &'static KeySchema {
         K::SCHEMA
     }
 
     #[inline(always)]
-    fn layout(self) -> Layout {
+    fn layout(self) -> KeyEncoding {
         const { K::SCHEMA.layout() }
     }
 
@@ -89,12 +89,12 @@ impl<K: RowKey> Shape for Derived<K> {
 }
 
 /// A schema from data.
-impl Shape for &'static Schema {
-    fn schema(self) -> &'static Schema {
+impl Shape for &'static KeySchema {
+    fn schema(self) -> &'static KeySchema {
         self
     }
 
-    fn layout(self) -> Layout {
+    fn layout(self) -> KeyEncoding {
         self.layout()
     }
 

@@ -8,9 +8,9 @@ use super::codec::ESCAPED;
 use super::codec::Ordered;
 #[cfg(feature = "client")]
 use super::field::KeyField;
-use super::format::{Field, FieldOrder, Format, Layout, TimeUnit, Width};
+use super::format::{Field, FieldOrder, Format, KeyEncoding, TimeUnit, Width};
 use super::salt::{Salt, SaltHash, SaltPlace};
-use super::schema::Schema;
+use super::schema::KeySchema;
 use super::show::Byte;
 #[cfg(feature = "client")]
 use crate::intern::{Interner, TooManyLayouts, leak_list, leak_text};
@@ -61,7 +61,7 @@ impl Error for SqlError {}
 /// [`to_json`](Self::to_json) gives the message `google.bigtable.admin.v2.Type.Struct` as protobuf JSON,
 /// [`to_yaml`](Self::to_yaml) the file for `gcloud bigtable tables update --row-key-schema-definition-file`, with the
 /// delimiter in base64 (`--row-key-schema-pre-encoded-bytes`). In the text layout, all columns are strings; the
-/// expressions of [`Schema::sql`] cast the numbers.
+/// expressions of [`KeySchema::sql`] cast the numbers.
 ///
 /// Columns have the names of the fields. The tag and the salt are called `tag` and `salt`, followed by `_` if a field has
 /// that name: `salt_` beside a field `salt`.
@@ -158,7 +158,7 @@ fn base64(byte: u8) -> String {
     format!("{}{}==", digit(byte >> 2), digit((byte & 3) << 4))
 }
 
-impl Schema {
+impl KeySchema {
     /// The row key schema that declares this key type's parts as columns of SQL.
     ///
     /// # Errors
@@ -199,9 +199,9 @@ impl Schema {
             place_salt(&mut columns, SaltPlace::After { field: at })?;
         }
         let encoding = match self.layout() {
-            Layout::OrderedCode => ColumnJoin::OrderedCode,
-            Layout::Delimited if columns.len() == 1 => ColumnJoin::Singleton,
-            Layout::Delimited => ColumnJoin::Delimited(self.delimiter()),
+            KeyEncoding::OrderedCode => ColumnJoin::OrderedCode,
+            KeyEncoding::Delimited if columns.len() == 1 => ColumnJoin::Singleton,
+            KeyEncoding::Delimited => ColumnJoin::Delimited(self.delimiter()),
         };
         Ok(RowKeySchema { columns, encoding })
     }
@@ -209,7 +209,7 @@ impl Schema {
     /// The ordered layout of keys that are known only by their row key schema: text, bytes and integers of 64 bits.
     ///
     /// # Errors
-    /// As [`Schema::from_json`], if there are too many.
+    /// As [`KeySchema::from_json`], if there are too many.
     #[cfg(feature = "client")]
     pub(crate) fn of_ordered_columns(
         table: &str,
@@ -219,14 +219,15 @@ impl Schema {
             Field::new(name, rust_type, T::FORMAT, T::WIDTH, T::ORDER).with_values(T::VALUES)
         }
 
-        static KEPT: Interner<Schema> = Interner::new("row key schemas");
+        static KEPT: Interner<KeySchema> = Interner::new("row key schemas");
         KEPT.intern(format!("{table} {columns:?}"), || {
             let fields = columns.iter().map(|(name, kind)| match kind {
                 SqlColumnType::String => field::<String>(leak_text(name), "String"),
                 SqlColumnType::Bytes => field::<Vec<u8>>(leak_text(name), "Vec<u8>"),
                 SqlColumnType::Int64 => field::<i64>(leak_text(name), "i64"),
             });
-            Self::new(leak_text(table), b'#', None, None, leak_list(fields)).with_layout(Layout::OrderedCode)
+            Self::new(leak_text(table), b'#', None, None, leak_list(fields))
+                .with_layout(KeyEncoding::OrderedCode)
         })
     }
 
@@ -242,7 +243,7 @@ impl Schema {
     /// The salt is a column too: the delimiter must end it, and it must not hold a byte at or below the delimiter.
     fn salt_column_kind(&self) -> Result<SqlColumnType, SqlError> {
         let fault = |reason: String| SqlError(format!("the salt of `{}` {reason}", self.key_type()));
-        if let Layout::OrderedCode = self.layout() {
+        if let KeyEncoding::OrderedCode = self.layout() {
             return Ok(SqlColumnType::Int64);
         }
         if let Some(sep) = self.salt().and_then(Salt::sep) {
@@ -274,7 +275,7 @@ impl Schema {
         if !field.name().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return Err(fault("has a name that a column cannot have; use letters, digits and `_`".into()));
         }
-        if let Layout::OrderedCode = self.layout() {
+        if let KeyEncoding::OrderedCode = self.layout() {
             return Ok(match field.format() {
                 Format::Int64 | Format::BoolInt64 | Format::UnixTime(_) | Format::Date => {
                     SqlColumnType::Int64
@@ -408,7 +409,7 @@ impl fmt::Display for Sql {
     }
 }
 
-impl Schema {
+impl KeySchema {
     /// The expressions over the columns of the row key schema that compute the typed fields and the salt.
     ///
     /// # Errors
@@ -463,9 +464,9 @@ impl Schema {
             (TimeUnit::Secs, _) => format!("TIMESTAMP_SECONDS({count})"),
             (TimeUnit::Millis, _) => format!("TIMESTAMP_MILLIS({count})"),
             (TimeUnit::Micros, _) => format!("TIMESTAMP_MICROS({count})"),
-            (TimeUnit::Nanos, Layout::Delimited) => format!("TIMESTAMP_MICROS(DIV({count}, 1000))"),
+            (TimeUnit::Nanos, KeyEncoding::Delimited) => format!("TIMESTAMP_MICROS(DIV({count}, 1000))"),
             // Rounded down, also before the epoch.
-            (TimeUnit::Nanos, Layout::OrderedCode) => {
+            (TimeUnit::Nanos, KeyEncoding::OrderedCode) => {
                 format!("TIMESTAMP_MICROS(DIV({count} - MOD(MOD({count}, 1000) + 1000, 1000), 1000))")
             }
         }
@@ -487,12 +488,12 @@ impl Schema {
             let field = &self.fields()[*at];
             let name = quoted(field.name());
             parts.push(match (self.layout(), self.column_kind(field)?) {
-                (Layout::Delimited, _) => name,
-                (Layout::OrderedCode, SqlColumnType::String) => {
+                (KeyEncoding::Delimited, _) => name,
+                (KeyEncoding::OrderedCode, SqlColumnType::String) => {
                     ordered_part(&format!("CAST({name} AS BYTES)"))
                 }
-                (Layout::OrderedCode, SqlColumnType::Bytes) => ordered_part(&name),
-                (Layout::OrderedCode, SqlColumnType::Int64) => {
+                (KeyEncoding::OrderedCode, SqlColumnType::Bytes) => ordered_part(&name),
+                (KeyEncoding::OrderedCode, SqlColumnType::Int64) => {
                     return Err(SqlError(format!(
                         "the salt of `{}` is over `{}`, whose ordered code SQL has no function for; \
                          salt over text or bytes",
@@ -504,11 +505,11 @@ impl Schema {
         }
         let separator = match self.layout() {
             // A quote or a control character needs an escape.
-            Layout::Delimited if !self.delimiter().is_ascii_graphic() || self.delimiter() == b'\'' => {
+            KeyEncoding::Delimited if !self.delimiter().is_ascii_graphic() || self.delimiter() == b'\'' => {
                 format!(r"'\x{:02x}'", self.delimiter())
             }
-            Layout::Delimited => format!("'{}'", char::from(self.delimiter())),
-            Layout::OrderedCode => r"b'\x00\x01'".to_owned(),
+            KeyEncoding::Delimited => format!("'{}'", char::from(self.delimiter())),
+            KeyEncoding::OrderedCode => r"b'\x00\x01'".to_owned(),
         };
         let bytes = match &parts[..] {
             [one] => one.clone(),
@@ -549,7 +550,7 @@ const LOW_DIGITS: usize = 10;
 /// `10^LOW_DIGITS`.
 const LOW_POWER: u128 = 10_000_000_000;
 
-impl Schema {
+impl KeySchema {
     /// The number in a field, as an `INT64`: the only type of exact numbers that all engines have.
     fn number(&self, field: &Field) -> Result<String, SqlError> {
         let name = quoted(field.name());

@@ -8,7 +8,7 @@ use super::position::Position;
 use super::request::KeyRange;
 use super::selection::{Constraint, Selection};
 use super::{Plan, hex};
-use crate::key::{Cut, Field, Hex, Layout, RowKey, Schema, Width, ordered};
+use crate::key::{Cut, Field, Hex, KeyEncoding, KeySchema, RowKey, Width, ordered};
 
 /// A plan as data; the fingerprint stands for its key type.
 #[derive(Serialize, Deserialize)]
@@ -84,11 +84,11 @@ impl<K: ?Sized> Serialize for Plan<K> {
 
 /// Whether these bytes can be a field of a key. Other bytes would not end where the field does, and select rows of other
 /// values.
-fn is_field_encoding(schema: &Schema, field: &Field, bytes: &[u8]) -> bool {
+fn is_field_encoding(schema: &KeySchema, field: &Field, bytes: &[u8]) -> bool {
     match (schema.layout(), field.width()) {
-        (Layout::OrderedCode, _) => ordered::take_part(bytes).is_ok_and(|(_, len)| len == bytes.len()),
-        (Layout::Delimited, Width::Fixed(width)) => bytes.len() == width,
-        (Layout::Delimited, _) => bytes.iter().all(|byte| *byte > schema.delimiter()),
+        (KeyEncoding::OrderedCode, _) => ordered::take_part(bytes).is_ok_and(|(_, len)| len == bytes.len()),
+        (KeyEncoding::Delimited, Width::Fixed(width)) => bytes.len() == width,
+        (KeyEncoding::Delimited, _) => bytes.iter().all(|byte| *byte > schema.delimiter()),
     }
 }
 

@@ -12,8 +12,8 @@ use super::error::PlanError;
 use super::explain::{Explain, ExplainOptions};
 use super::selection::{Constraint, Selection};
 use crate::key::{
-    Cut, EncodeError, FieldError, FieldOrder, KeyField, Part, PrefixField, RangeField, Schema, Side, Typed,
-    write_hash, write_part,
+    Cut, EncodeError, FieldError, FieldOrder, KeyField, KeySchema, Part, PrefixField, RangeField, Side,
+    Typed, write_hash, write_part,
 };
 
 /// How many values of an `any_of` are shown; the rest is counted.
@@ -30,7 +30,7 @@ pub struct Draft {
 impl Draft {
     /// A scan of every row of the key type.
     #[must_use]
-    pub fn new(schema: &'static Schema) -> Self {
+    pub fn new(schema: &'static KeySchema) -> Self {
         Self { selection: Selection::full(schema), error: None }
     }
 
@@ -57,7 +57,7 @@ impl Draft {
     fn fix_with<P: Part>(
         mut self,
         part: &P,
-        write: impl FnOnce(&P, &Schema, &mut Vec<u8>) -> Result<(), FieldError>,
+        write: impl FnOnce(&P, &KeySchema, &mut Vec<u8>) -> Result<(), FieldError>,
     ) -> Self {
         let Self { selection, error } = &mut self;
         let (schema, field) = (selection.schema, selection.fixed());
@@ -95,7 +95,7 @@ impl Draft {
     fn any_of_with<V>(
         mut self,
         values: impl IntoIterator<Item = V>,
-        write: impl Fn(V, &mut ListWords, &Schema, &mut Vec<u8>) -> Result<(), FieldError>,
+        write: impl Fn(V, &mut ListWords, &KeySchema, &mut Vec<u8>) -> Result<(), FieldError>,
     ) -> Self {
         let Self { selection, error } = &mut self;
         let (schema, field) = (selection.schema, selection.fixed());
@@ -181,7 +181,7 @@ impl Draft {
 }
 
 #[cold]
-fn field_error(schema: &Schema, field: usize, error: FieldError) -> EncodeError {
+fn field_error(schema: &KeySchema, field: usize, error: FieldError) -> EncodeError {
     EncodeError::field(schema.key_type(), schema.fields()[field].name(), error)
 }
 
@@ -214,7 +214,7 @@ fn write_listed(
     part: &impl Part,
     is_hashed: bool,
     words: &mut ListWords,
-    schema: &Schema,
+    schema: &KeySchema,
     out: &mut Vec<u8>,
 ) -> Result<(), FieldError> {
     words.push(part);
@@ -224,7 +224,7 @@ fn write_listed(
 /// Writes a value of a list for [`Listed`].
 struct ListedWriter<'a, const HASHED: bool> {
     words: &'a mut ListWords,
-    schema: &'a Schema,
+    schema: &'a KeySchema,
     out: &'a mut Vec<u8>,
 }
 

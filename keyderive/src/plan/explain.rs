@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::fixed::Buckets;
 use super::request::{KeyRange, Request};
 use super::selection::Selection;
-use crate::key::{Bucket, Hex, Salt, Schema, UnquotedKey};
+use crate::key::{Bucket, Hex, KeySchema, Salt, UnquotedKey};
 
 /// How many requests are shown; the rest is counted.
 const MAX_SHOWN_REQUESTS: usize = 8;
@@ -257,7 +257,7 @@ impl CountedRequests {
 /// Describes the parts of a selection.
 struct Describer<'a> {
     selection: &'a Selection,
-    schema: &'static Schema,
+    schema: &'static KeySchema,
 }
 
 impl Describer<'_> {

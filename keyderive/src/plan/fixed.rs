@@ -4,13 +4,13 @@ use super::encodings::{Choice, Encodings};
 use super::request::{KeyRange, prefix_end};
 use crate::key::ordered::{AFTER_SEPARATOR, EMPTY, SEPARATOR, escaped};
 use crate::key::{
-    Bucket, Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len, ordered_end,
+    Bucket, Cut, EncodeError, KeyEncoding, KeySchema, Salt, Span, Width, bucket_of, check_len, ordered_end,
 };
 
 /// The encoded fixed fields of a scan, as in a key without its tag and salt.
 #[derive(Clone, Debug)]
 pub(super) struct FixedFields {
-    pub(super) schema: &'static Schema,
+    pub(super) schema: &'static KeySchema,
     /// Each field, with a separator after it unless it is the key's last one.
     pub(super) bytes: Vec<u8>,
     pub(super) spans: Vec<Span>,
@@ -85,7 +85,7 @@ impl RowSelection {
 }
 
 impl FixedFields {
-    pub(super) fn new(schema: &'static Schema) -> Self {
+    pub(super) fn new(schema: &'static KeySchema) -> Self {
         Self { schema, bytes: Vec::new(), spans: Vec::new() }
     }
 
@@ -141,8 +141,8 @@ impl FixedFields {
         };
         // Cuts are not escaped yet.
         let stored = |raw: &[u8]| match self.schema.layout() {
-            Layout::Delimited => raw.to_vec(),
-            Layout::OrderedCode => escaped(raw),
+            KeyEncoding::Delimited => raw.to_vec(),
+            KeyEncoding::OrderedCode => escaped(raw),
         };
         let from = match start {
             Cut::First => None,
@@ -208,7 +208,7 @@ impl FixedFields {
 
     /// Fails if every key with these fields and this salt would be empty or too long.
     fn check_salt(&self, salt: Option<&Salt>, buckets: Buckets) -> Result<(), EncodeError> {
-        if let Layout::OrderedCode = self.schema.layout() {
+        if let KeyEncoding::OrderedCode = self.schema.layout() {
             return self.ordered_check(salt, buckets.single());
         }
         let head_len = self.schema.head_len(salt, buckets.single());
@@ -223,12 +223,12 @@ impl FixedFields {
     pub(super) fn max_key_len(&self) -> usize {
         let schema = self.schema;
         let of_salt = |salt: Option<&Salt>| match schema.layout() {
-            Layout::Delimited => {
+            KeyEncoding::Delimited => {
                 // The least bucket is the longest: it has the digits of the greatest, and may have a sign.
                 let widest = self.buckets_of(salt).single().and(salt).map(|salt| salt.buckets().start);
                 schema.head_len(salt, widest) + self.bytes.len() + self.min_rest_len()
             }
-            Layout::OrderedCode => self.ordered_max_key_len(salt),
+            KeyEncoding::OrderedCode => self.ordered_max_key_len(salt),
         };
         schema.salts().map(of_salt).max().unwrap_or_default()
     }
@@ -242,7 +242,7 @@ impl FixedFields {
     /// The rows between two cuts of the next field; without cuts, all rows with the fixed fields. In the ordered layout they
     /// begin with the separator that a key has after a salt or a tag.
     pub(super) fn rows(&self, cuts: Option<&(Cut, Cut)>, is_salted: bool) -> RowSelection {
-        let is_ordered = matches!(self.schema.layout(), Layout::OrderedCode);
+        let is_ordered = matches!(self.schema.layout(), KeyEncoding::OrderedCode);
         let has_head = is_salted || self.schema.tag().is_some();
         if self.spans.len() == self.schema.fields().len() {
             return RowSelection::Key(if is_ordered {

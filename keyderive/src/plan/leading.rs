@@ -4,7 +4,7 @@ use super::position::Position;
 use super::request::{KeyRange, prefix_end};
 use super::selection::Selection;
 use crate::key::ordered::{AFTER_SEPARATOR, EMPTY, SEPARATOR, take_part};
-use crate::key::{Layout, MAX_KEY_LEN, Salt, SaltPlace, Schema, Width};
+use crate::key::{KeyEncoding, KeySchema, MAX_KEY_LEN, Salt, SaltPlace, Width};
 
 /// The values of the first fields of a stored key.
 pub(crate) struct Leading {
@@ -28,10 +28,10 @@ struct AroundSalt {
 
 impl Leading {
     /// The values of the first `count` fields of a key of this key type; `count` is at least 1.
-    pub(crate) fn of(schema: &Schema, key: &[u8], count: usize) -> Option<Self> {
+    pub(crate) fn of(schema: &KeySchema, key: &[u8], count: usize) -> Option<Self> {
         match schema.layout() {
-            Layout::Delimited => Self::delimited(schema, key, count),
-            Layout::OrderedCode => Self::ordered(schema, key, count),
+            KeyEncoding::Delimited => Self::delimited(schema, key, count),
+            KeyEncoding::OrderedCode => Self::ordered(schema, key, count),
         }
     }
 
@@ -56,7 +56,7 @@ impl Leading {
         }
     }
 
-    fn delimited(schema: &Schema, key: &[u8], count: usize) -> Option<Self> {
+    fn delimited(schema: &KeySchema, key: &[u8], count: usize) -> Option<Self> {
         let (front, after) = schema.split_at_salt(key);
         let salt = schema.first_salt();
         let salt_end = if salt.is_some() { key.len() - after.len() } else { 0 };
@@ -96,7 +96,7 @@ impl Leading {
         Some(Self { value, start: prefix.clone(), end: range_end, prefix, around_salt })
     }
 
-    fn ordered(schema: &Schema, key: &[u8], count: usize) -> Option<Self> {
+    fn ordered(schema: &KeySchema, key: &[u8], count: usize) -> Option<Self> {
         let has_salt = schema.salt_of(schema.epoch_in(key)).is_some();
         let head_parts = usize::from(schema.tag().is_some()) + usize::from(has_salt);
         let (mut at, mut head) = (0, &[][..]);

@@ -137,7 +137,7 @@ impl<K: ?Sized> Plan<K> {
 
     /// The layout of the keys, and how many fields are fixed.
     #[cfg(feature = "heat")]
-    pub(crate) fn fixed(&self) -> (&'static crate::key::Schema, usize) {
+    pub(crate) fn fixed(&self) -> (&'static crate::key::KeySchema, usize) {
         (self.selection.schema, self.selection.fixed())
     }
 
@@ -321,7 +321,7 @@ impl<K: ?Sized> Plan<K> {
 
     /// The plan of every row of the key type.
     #[cfg(feature = "client")]
-    pub(crate) fn full(schema: &'static crate::key::Schema) -> Self {
+    pub(crate) fn full(schema: &'static crate::key::KeySchema) -> Self {
         Self::from_selection(Selection::full(schema))
     }
 
@@ -336,7 +336,7 @@ impl<K: ?Sized> Plan<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SortField {
-    /// The field's index in the [schema](crate::key::Schema::fields).
+    /// The field's index in the [schema](crate::key::KeySchema::fields).
     pub index: usize,
     /// Whether the greatest value comes first.
     pub is_descending: bool,

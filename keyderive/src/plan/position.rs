@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hex;
 use super::request::KeyRange;
-use crate::key::{Bucket, Schema};
+use crate::key::{Bucket, KeySchema};
 
 /// The position of a row in the order of a scan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub(super) struct Position {
 
 impl Position {
     /// The stored keys of a bucket that the scan has not read yet.
-    pub(super) fn remaining(&self, schema: &Schema, bucket: Option<Bucket>) -> KeyRange {
+    pub(super) fn remaining(&self, schema: &KeySchema, bucket: Option<Bucket>) -> KeyRange {
         let mut key = schema.join_at_salt(bucket, (&self.front, &self.after));
         if self.reversed {
             return KeyRange::new(Vec::new(), Some(key));
@@ -44,7 +44,7 @@ impl Position {
     }
 
     /// The key of the row, without the salt.
-    pub(super) fn logical_key(&self, schema: &Schema) -> Vec<u8> {
+    pub(super) fn logical_key(&self, schema: &KeySchema) -> Vec<u8> {
         schema.join_at_salt(None, (&self.front, &self.after))
     }
 }

@@ -9,7 +9,7 @@ use super::fixed::{Buckets, FixedFields, RowSelection};
 use super::request::{KeyRange, Request, RequestSize, RowSetItem, prefix_end};
 use super::selection::Selection;
 use crate::key::ordered::{AFTER_SEPARATOR, SEPARATOR};
-use crate::key::{Bucket, Layout, Salt};
+use crate::key::{Bucket, KeyEncoding, Salt};
 
 /// The most bytes of keys and ranges held at a time, for all buckets.
 const BATCH_BYTES: usize = 4 << 20;
@@ -53,16 +53,18 @@ impl Selection {
             return None;
         }
         let next = self.schema.fields().get(self.fixed())?;
-        if self.schema.layout() == Layout::OrderedCode && next.width().min() == 0 {
+        if self.schema.layout() == KeyEncoding::OrderedCode && next.width().min() == 0 {
             return None;
         }
         let ranges = self.batches(false).flatten().flat_map(|request| request.into_rows().1);
         let prefix = |range: KeyRange| match self.schema.layout() {
             // Where buckets are left out of the keys without a salt, the rest of these has no prefix.
-            Layout::Delimited => Some(range.start().to_vec())
+            KeyEncoding::Delimited => Some(range.start().to_vec())
                 .filter(|prefix| !prefix.is_empty() && range == KeyRange::prefix(prefix)),
             // Made from the range's end: its start drops trailing empty fields, which every row has before its next field.
-            Layout::OrderedCode => Some([range.end()?.strip_suffix(&AFTER_SEPARATOR)?, &SEPARATOR].concat()),
+            KeyEncoding::OrderedCode => {
+                Some([range.end()?.strip_suffix(&AFTER_SEPARATOR)?, &SEPARATOR].concat())
+            }
         };
         let prefixes: Option<Vec<_>> = ranges.map(prefix).collect();
         prefixes.filter(|prefixes| !prefixes.is_empty())
@@ -157,7 +159,7 @@ impl<'s> RequestBatches<'s> {
             KeyRange::prefix(head)
         };
         // Padded numbers, and numbers of the ordered layout, sort as their bytes do.
-        let is_ascending = schema.layout() == Layout::OrderedCode || salt.is_padded();
+        let is_ascending = schema.layout() == KeyEncoding::OrderedCode || salt.is_padded();
         let is_first_part = salt.fields_before() == 0;
         if is_ascending && !is_first_part {
             return Some((numbered(all.start), numbered(all.end - 1)));
@@ -336,7 +338,7 @@ impl<'s> RequestBatches<'s> {
             let keys = |bucket| {
                 let mut head = Vec::new();
                 schema.write_head(Some(bucket), left, &mut head);
-                if let Layout::OrderedCode = schema.layout() {
+                if let KeyEncoding::OrderedCode = schema.layout() {
                     head.extend_from_slice(schema.separator());
                 }
                 KeyRange::prefix(&head)

@@ -7,7 +7,7 @@ use super::error::PlanError;
 use super::fixed::{Buckets, FixedFields, RowSelection};
 use super::position::Position;
 use super::request::KeyRange;
-use crate::key::{Cut, MAX_KEY_LEN, Schema, check_len};
+use crate::key::{Cut, KeySchema, MAX_KEY_LEN, check_len};
 
 /// How many choices are checked one by one for their length. If there are more, and the bound of their lengths is over
 /// the limit, the plan is rejected.
@@ -16,7 +16,7 @@ const MAX_CHECKED_CHOICES: u64 = 1 << 16;
 /// A plan without its key type.
 #[derive(Clone, Debug)]
 pub(super) struct Selection {
-    pub(super) schema: &'static Schema,
+    pub(super) schema: &'static KeySchema,
     pub(super) encodings: Encodings,
     /// The cuts that a range or prefix makes in the first field that is not fixed.
     pub(super) cuts: Option<(Cut, Cut)>,
@@ -36,7 +36,7 @@ pub(super) struct Constraint {
 
 impl Selection {
     /// All rows of a key type.
-    pub(super) fn full(schema: &'static Schema) -> Self {
+    pub(super) fn full(schema: &'static KeySchema) -> Self {
         let encodings = Encodings::default();
         Self { schema, encodings, cuts: None, constraints: Vec::new(), window: None, after: Vec::new() }
     }

@@ -194,7 +194,7 @@ pub(crate) use select::Selection;
 pub use select::{SelectedColumns, SelectionReader};
 pub(crate) use select::{copy_without_presence, without_presence};
 pub(crate) use show::EscapedText;
-pub(crate) use sink::{AdditionsAlone, ComparedVersion, MutationList, MutationSink, WithoutAdditions};
+pub(crate) use sink::{AdditionsOnly, ComparedVersion, MutationList, MutationSink, ValuesOnly};
 pub(crate) use span::{Span, is_same_name};
 pub(crate) use text::check_kind;
 #[doc(no_inline)]
@@ -203,7 +203,7 @@ pub(crate) use versions::now_micros;
 pub use versions::{Timestamped, Versions};
 #[doc(hidden)]
 pub use visible::DEFAULT_FAMILY;
-pub(crate) use visible::{DEFAULT_VERSIONS, ReadFilters, Visible};
+pub(crate) use visible::{DEFAULT_VERSIONS, ReadFilters, VisibleCells};
 
 /// The bounds of calls: which columns, families, rows and values a call takes. Derives implement them.
 pub mod bounds {

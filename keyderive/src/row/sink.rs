@@ -38,9 +38,9 @@ pub(crate) trait MutationSink {
 }
 
 /// Passes on all of a row except its additions to aggregates.
-pub(crate) struct WithoutAdditions<'s>(pub(crate) &'s mut dyn MutationSink);
+pub(crate) struct ValuesOnly<'s>(pub(crate) &'s mut dyn MutationSink);
 
-impl MutationSink for WithoutAdditions<'_> {
+impl MutationSink for ValuesOnly<'_> {
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
         self.0.set(family, qualifier, timestamp_micros, value);
     }
@@ -57,9 +57,9 @@ impl MutationSink for WithoutAdditions<'_> {
 }
 
 /// Passes on only a row's additions to aggregates.
-pub(crate) struct AdditionsAlone<'s>(pub(crate) &'s mut dyn MutationSink);
+pub(crate) struct AdditionsOnly<'s>(pub(crate) &'s mut dyn MutationSink);
 
-impl MutationSink for AdditionsAlone<'_> {
+impl MutationSink for AdditionsOnly<'_> {
     fn set(&mut self, _: &str, _: &[u8], _: i64, _: &[u8]) {}
 
     fn set_with(

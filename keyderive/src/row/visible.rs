@@ -1,7 +1,7 @@
 //! What of a stored row counts for the calls of a table: the one rule for reads, conditions, writes if absent and copies.
 //!
 //! A stored row can have cells of other programs' columns, former names of columns, versions that are not read, and cells whose `ttl`
-//! has passed. Each call asks a [`Visible`] which of them it takes, at a time by the client's clock.
+//! has passed. Each call asks a [`VisibleCells`] which of them it takes, at a time by the client's clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) const DEFAULT_VERSIONS: u32 = 1;
 
 /// The cells of stored rows that count for a table's calls.
 #[derive(Clone, Debug)]
-pub(crate) struct Visible {
+pub(crate) struct VisibleCells {
     /// The columns and families of the row type.
     schema: &'static RowSchema,
     /// The same of the row type that the table was declared with; `schema` may be a part of it.
@@ -73,7 +73,7 @@ impl ReadFilters {
     }
 }
 
-impl Visible {
+impl VisibleCells {
     /// Every column of a table with rows of this type, named by it or not.
     pub(crate) fn everything(schema: &'static RowSchema, family: &str) -> Self {
         let every_version = schema.has_versions(None);
@@ -201,7 +201,7 @@ impl Visible {
     }
 
     /// The first column of another row type that reads do not ask for, if there is one: it would be read as absent.
-    pub(crate) fn unasked_column(&self, schema: &'static RowSchema) -> Option<String> {
+    pub(crate) fn column_not_read(&self, schema: &'static RowSchema) -> Option<String> {
         let asked = match (&self.selection, &self.columns) {
             (Some(selection), _) => SelectedColumns::of(&**selection),
             (None, Columns::RowType) => {
@@ -354,7 +354,7 @@ mod tests {
 
     /// The cells of families without a `ttl`, and the younger ones of that with one.
     fn counted() -> RowFilter {
-        let Some(counted) = Visible::everything(Walk::SCHEMA, "cf").cells(NOW) else {
+        let Some(counted) = VisibleCells::everything(Walk::SCHEMA, "cf").cells(NOW) else {
             panic!("`t` has a `ttl`")
         };
         counted
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_selection_without_filters_has_what_counts_in_its_branches() {
-        let all = Visible::everything(Walk::SCHEMA, "cf");
+        let all = VisibleCells::everything(Walk::SCHEMA, "cf");
         let newest = |cells| RowFilter::chain([cells, RowFilter::latest(1)]);
         let seen = || RowFilter::chain([RowFilter::exact_column("t", "_seen"), RowFilter::timestamps(7..)]);
         assert_eq!(
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_selection_picks_of_what_filters_leave() {
-        let all = Visible::everything(Walk::SCHEMA, "cf");
+        let all = VisibleCells::everything(Walk::SCHEMA, "cf");
         let filter = RowFilter::skip_cells(1);
         let asked = |versions| ReadFilters {
             rows: vec![RowFilter::sample(0.5)],

@@ -5,7 +5,7 @@ use std::fmt;
 use futures_util::StreamExt as _;
 use futures_util::stream::iter;
 
-use super::Handle;
+use super::UntypedTable;
 use super::create::CreateTable;
 use super::declare::AT_A_TIME;
 use super::expected::Expected;
@@ -363,8 +363,8 @@ impl CreateTable<()> {
     }
 
     /// The table by one of its key types.
-    fn handle(&self, key: KeyType) -> Handle {
-        Handle::stored(self.client(), self.name(), key)
+    fn handle(&self, key: KeyType) -> UntypedTable {
+        UntypedTable::stored(self.client(), self.name(), key)
     }
 }
 

@@ -11,11 +11,11 @@ use super::expected::Expected;
 use super::reserved::check_reserved;
 use super::stamp::{self, StampStatus};
 use super::verify::{self, Faults, Verify};
-use super::{Handle, Table};
+use super::{Table, UntypedTable};
 use crate::client::{
     Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
 };
-use crate::key::{KeyType, Schema, TableKey};
+use crate::key::{KeySchema, KeyType, TableKey};
 use crate::plan::{IntoPlan, Plan};
 
 impl<K: TableKey, R> Table<K, R> {
@@ -411,7 +411,7 @@ impl<K: TableKey> CreateTable<K> {
 /// What needs no key type: it is the same for the declarations of all tables of a program.
 impl<K> CreateTable<K> {
     /// The declaration of a table with the types of its handle.
-    pub(super) fn of(table: &Handle) -> Self {
+    pub(super) fn of(table: &UntypedTable) -> Self {
         Self {
             client: table.client.clone(),
             name: table.name.clone(),
@@ -588,7 +588,7 @@ impl<K> CreateTable<K> {
 }
 
 /// Where the ranges and keys of a plan begin, without the start of the table.
-fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
+fn starts<K>(schema: &KeySchema, plan: &Plan<K>) -> Vec<Bytes> {
     let mut starts = Vec::new();
     let mut requests = plan.requests();
     // Keys without a salt begin at the same places, and again after each bucket.
@@ -616,7 +616,7 @@ fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
 }
 
 /// The key with the salt of each bucket, and without one if keys of some epoch have none.
-fn in_every_bucket(schema: &Schema, split: (&[u8], &[u8])) -> Vec<Bytes> {
+fn in_every_bucket(schema: &KeySchema, split: (&[u8], &[u8])) -> Vec<Bytes> {
     let is_unsalted = schema.salts().any(|salt| salt.is_none());
     let buckets = schema.all_buckets().into_iter().map(Some).chain(is_unsalted.then_some(None));
     buckets.map(|bucket| schema.join_at_salt(bucket, split).into()).collect()

@@ -6,12 +6,12 @@ use std::fmt;
 use futures_util::StreamExt as _;
 use futures_util::stream::iter;
 
-use super::Handle;
+use super::UntypedTable;
 use super::create::CreateTable;
 use super::verify::Faults;
 use crate::client::{Client, Error};
 use crate::layouts::{Declared, Layouts};
-use crate::row::{DEFAULT_FAMILY, Row, Visible};
+use crate::row::{DEFAULT_FAMILY, Row, VisibleCells};
 
 /// How many tables are created or compared at a time.
 pub(super) const AT_A_TIME: usize = 8;
@@ -128,7 +128,7 @@ impl Layouts {
         let mut faults: Vec<_> =
             self.conflicts(name).map(|conflict| Error::definition(name, conflict)).collect();
         let mut of_types = types.iter().map(|Declared { table, key, row, family }| {
-            CreateTable::of(&Handle::new(client, table, *key, Visible::everything(row, family)))
+            CreateTable::of(&UntypedTable::new(client, table, *key, VisibleCells::everything(row, family)))
         });
         let Some(mut table) = of_types.next() else {
             return Err(Error::definition(name, "it is listed without a key type").into());

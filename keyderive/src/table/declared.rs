@@ -10,8 +10,8 @@ use futures_util::future::{join, try_join};
 use tokio::runtime::Handle as Runtime;
 use tokio::time::timeout;
 
-use super::handle::{Check, Written};
-use super::{Handle, Reads, Table, Writes, stamp};
+use super::handle::{Check, WriteScope};
+use super::{Reads, Table, UntypedTable, Writes, stamp};
 use crate::client::{
     CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Route, TableInfo, TableRecord,
 };
@@ -73,7 +73,7 @@ impl<K, R, S: Reads> Table<K, R, S> {
         table.check_fit()?;
         let record = table.client.read_table_record(&table.name).await?;
         let info = table.client.table_info(&table.name).await?;
-        let (tag, own) = (stamp::tag_of(table.key), table.declared_row(Written::Rows));
+        let (tag, own) = (stamp::tag_of(table.key), table.declared_row(WriteScope::Rows));
         let record = record.filter(|record| record.is_of(&stamp::table_ids(&info))).unwrap_or_default();
         let mut layouts: Vec<_> = record.row_types(&tag).collect();
         layouts.sort_by_key(|layout| record.first_time(layout));
@@ -134,11 +134,11 @@ impl<K, R, S: Reads> Table<K, R, S> {
     }
 }
 
-impl Handle {
+impl UntypedTable {
     /// The check before a handle's first call that depends on the row type: of the table and, at the same time, of the row
     /// type.
     #[inline]
-    pub(super) async fn ensure_fits(&self, written: Written) -> Result<(), Error> {
+    pub(super) async fn ensure_fits(&self, written: WriteScope) -> Result<(), Error> {
         match self.is_fit_checked(written) {
             true => Ok(()),
             false => Box::pin(self.check_fits(written)).await,
@@ -147,11 +147,11 @@ impl Handle {
 
     /// Whether [`ensure_fits`](Self::ensure_fits) has nothing to do.
     #[inline]
-    pub(super) fn is_fit_checked(&self, written: Written) -> bool {
+    pub(super) fn is_fit_checked(&self, written: WriteScope) -> bool {
         self.is_checked() && self.is_row_type_checked(written)
     }
 
-    async fn check_fits(&self, written: Written) -> Result<(), Error> {
+    async fn check_fits(&self, written: WriteScope) -> Result<(), Error> {
         let own = [(self.name.clone(), self.key)];
         let row_type = async {
             match self.is_row_type_checked(written) {
@@ -170,7 +170,7 @@ impl Handle {
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first type that does not fit.
     pub(super) async fn check_row_type(
         &self,
-        written: Written,
+        written: WriteScope,
         tables: &[(Route, KeyType)],
     ) -> Result<(), Error> {
         let Check::At(checked) = &self.check else { return Ok(()) };
@@ -187,7 +187,7 @@ impl Handle {
     pub(super) async fn check_reads_copied(&self, from: &Self) -> Result<(), Error> {
         let Check::At(_) = self.check else { return Ok(()) };
         if let (Some((own, json)), Some((stored, stored_json))) =
-            (self.declared_row(Written::Nothing), from.declared_row(Written::Nothing))
+            (self.declared_row(WriteScope::Nothing), from.declared_row(WriteScope::Nothing))
             && let Some(fault) = misread(&json, &stored_json)
         {
             let text = format!(
@@ -200,10 +200,10 @@ impl Handle {
             return Err(Error::mismatch(&self.name, text));
         }
         let other = self.with_client(from.client.clone());
-        other.compare_row_type(Written::Nothing, &[(from.name.clone(), from.key)]).await
+        other.compare_row_type(WriteScope::Nothing, &[(from.name.clone(), from.key)]).await
     }
 
-    async fn compare_row_type(&self, written: Written, tables: &[(Route, KeyType)]) -> Result<(), Error> {
+    async fn compare_row_type(&self, written: WriteScope, tables: &[(Route, KeyType)]) -> Result<(), Error> {
         if self.client.settings().registry
             && let Some((own, json)) = self.declared_row(written)
             && Runtime::try_current().is_ok()
@@ -226,7 +226,7 @@ impl Handle {
         tables: &[(Route, KeyType)],
         own: &DeclaredLayout,
         json: &str,
-        written: Written,
+        written: WriteScope,
     ) -> Result<(), Error> {
         for (table, key) in tables {
             let own = DeclaredLayout { tag: stamp::tag_of(*key), ..own.clone() };
@@ -236,7 +236,7 @@ impl Handle {
     }
 
     /// What this handle declares of its rows, and the layout as JSON; none if they have no columns.
-    fn declared_row(&self, written: Written) -> Option<(DeclaredLayout, String)> {
+    fn declared_row(&self, written: WriteScope) -> Option<(DeclaredLayout, String)> {
         let schema = self.visible.schema();
         if schema.fields().is_empty() || self.visible.is_stored() {
             return None;
@@ -244,8 +244,8 @@ impl Handle {
         let json = schema.layout_json(self.visible.family());
         let layout = DeclaredLayout {
             kind: match written {
-                Written::Rows => LayoutKind::Row,
-                Written::Columns | Written::Nothing => LayoutKind::Columns,
+                WriteScope::Rows => LayoutKind::Row,
+                WriteScope::Columns | WriteScope::Nothing => LayoutKind::Columns,
             },
             tag: String::new(),
             fingerprint: Fnv::new().text(&json).fingerprint().to_string(),
@@ -260,7 +260,7 @@ impl Handle {
         table: &Route,
         own: DeclaredLayout,
         json: &str,
-        written: Written,
+        written: WriteScope,
     ) -> Result<(), Error> {
         let (client, name) = (&self.client, table.table());
         for _ in 0..MAX_COMPARISONS {
@@ -286,7 +286,7 @@ impl Handle {
                     return Ok(());
                 }
             }
-            if written == Written::Nothing {
+            if written == WriteScope::Nothing {
                 return Ok(());
             }
             if client.register_written(name, &ids, (own.clone(), json.to_owned()), &record).await {
@@ -303,7 +303,7 @@ impl Handle {
         record: &TableRecord,
         own: &DeclaredLayout,
         json: &str,
-        written: Written,
+        written: WriteScope,
     ) -> Result<(), Error> {
         let own_time = record.first_time(own);
         // A known type is compared too: a program may have declared it only for the columns that it writes.
@@ -317,8 +317,8 @@ impl Handle {
             let saved = self.saved_row(&other.fingerprint).await;
             let Some(saved) = saved.map_err(|error| error.with_registry_hint(table))? else { continue };
             let refusal = match written {
-                Written::Nothing => misread(json, &saved).map(|fault| refused_read(own, other, &fault)),
-                Written::Rows | Written::Columns => {
+                WriteScope::Nothing => misread(json, &saved).map(|fault| refused_read(own, other, &fault)),
+                WriteScope::Rows | WriteScope::Columns => {
                     let is_retired = own_time.is_none() && record.has_retired(own);
                     let fault = incompatibility(json, &saved, writes_rows, order);
                     fault.map(|fault| refused_write(own, other, order, is_retired, &fault))

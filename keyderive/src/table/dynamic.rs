@@ -8,19 +8,19 @@ mod sizes;
 
 use std::ptr;
 
-use super::{Handle, ReadRow, Scan, Table};
+use super::{RowType, Scan, Table, UntypedTable};
 use crate::client::{Client, Error};
 use crate::dynamic::{DynKey, DynReader, DynRow, KeyLayout, TableLayout, Value};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{Any, Entry, RawRow, Row, RowSchema, Visible};
+use crate::row::{Any, Entry, RawRow, Row, RowSchema, VisibleCells};
 
 pub use self::cursor::DynCursor;
 
-impl ReadRow<DynKey> for DynRow {
+impl RowType<DynKey> for DynRow {
     type Item = (DynKey, Self);
 
     fn read(
-        table: &Handle,
+        table: &UntypedTable,
         by_data: &mut Option<Box<DynReader>>,
         key: DynKey,
         row: &RawRow,
@@ -30,8 +30,8 @@ impl ReadRow<DynKey> for DynRow {
 }
 
 /// Reads a stored row by the schema of the table.
-fn read(table: &Handle, by_data: &mut Option<Box<DynReader>>, row: &RawRow) -> Result<DynRow, Error> {
-    let Handle { name, visible, .. } = table;
+fn read(table: &UntypedTable, by_data: &mut Option<Box<DynReader>>, row: &RawRow) -> Result<DynRow, Error> {
+    let UntypedTable { name, visible, .. } = table;
     let new = || Box::new(DynReader::new(visible.schema(), visible.base(), visible.family()));
     let (reader, unmarked) = (by_data.get_or_insert_with(new), table.unmarked(row));
     reader.read(unmarked.as_ref().unwrap_or(row)).map_err(|error| Error::row(name, row.key(), error))
@@ -96,11 +96,11 @@ impl Client {
     pub fn dynamic_table(&self, layout: &TableLayout) -> DynTable {
         let key = layout.key().clone();
         let visible = match layout.row_type() {
-            Some(row) => Visible::everything(row, layout.family()),
+            Some(row) => VisibleCells::everything(row, layout.family()),
             // No family has to be there.
-            None => Visible::everything(<() as Row>::SCHEMA, ""),
+            None => VisibleCells::everything(<() as Row>::SCHEMA, ""),
         };
-        let handle = Handle::new(self, layout.name(), key.key_type(), visible);
+        let handle = UntypedTable::new(self, layout.name(), key.key_type(), visible);
         DynTable { table: Table::of_handle(handle), key, has_row_type: layout.row_type().is_some() }
     }
 }

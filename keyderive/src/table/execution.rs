@@ -18,7 +18,7 @@ use self::bucket::{BucketScan, ReadMode};
 use self::distinct::Delivered;
 pub(crate) use self::distinct::is_spread;
 use self::merge::Merge;
-use super::skipped::LogSkipped;
+use super::skipped::SkippedLog;
 use crate::client::{
     Client, Error, ReadStats, Route, RowCursor, RowTurns, ScanCounters, StreamGuard, is_high_fan_out,
 };
@@ -49,7 +49,7 @@ pub(crate) trait ScanCursor {
 
 /// What became of a row that was passed to a visitor.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Visited {
+pub(super) enum VisitResult {
     Delivered,
     Skipped,
     /// It ends the visit.
@@ -68,7 +68,7 @@ pub(crate) struct ScanOptions {
     /// Whether rows that are not of the key type are skipped, and counted in `log`.
     pub(super) skip_foreign: bool,
     pub(super) skip_unreadable: bool,
-    pub(super) log: Arc<LogSkipped>,
+    pub(super) log: Arc<SkippedLog>,
     pub(super) keys_only: bool,
     pub(super) filters: ReadFilters,
     /// The token of the page before.
@@ -122,7 +122,7 @@ pub(crate) struct ScanExecution {
     check: Option<TableCheck>,
     /// How many rows may still be delivered.
     remaining: u64,
-    returned: Returned,
+    returned: ReturnedCounter,
     /// Of a scan that delivers each value once.
     delivered_values: Option<Delivered>,
     merge: Option<Merge>,
@@ -137,12 +137,12 @@ pub(crate) struct ScanExecution {
 }
 
 /// Counts the rows that were delivered, and passes their number on when the scan is dropped.
-struct Returned {
+struct ReturnedCounter {
     rows: u64,
     counters: Arc<ScanCounters>,
 }
 
-impl Drop for Returned {
+impl Drop for ReturnedCounter {
     fn drop(&mut self) {
         self.counters.add_returned(self.rows);
     }
@@ -190,7 +190,7 @@ impl ScanExecution {
             row_items: Some(0),
             check,
             remaining: limit.unwrap_or(u64::MAX),
-            returned: Returned { rows: 0, counters },
+            returned: ReturnedCounter { rows: 0, counters },
             delivered_values,
             merge: None,
             streams: None,
@@ -327,16 +327,16 @@ impl ScanExecution {
     /// Calls `visit` on the current row and the rows already buffered, at most `max`, until it refuses one. Rows that it takes
     /// count as delivered, but not against a limit: see [`count`](Self::count).
     #[inline]
-    pub(super) fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&RawRow) -> Visited) {
+    pub(super) fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&RawRow) -> VisitResult) {
         let Self { merge: Some(merge), last, remaining, .. } = self else { return };
         // A limit is checked row by row.
         let max = if *remaining < u64::MAX { 1 } else { max };
         merge.buffered(max, |row| {
             let visited = visit(row);
-            if visited == Visited::Delivered {
+            if visited == VisitResult::Delivered {
                 last.set(row);
             }
-            visited != Visited::Refused
+            visited != VisitResult::Refused
         });
     }
 }

@@ -1,6 +1,6 @@
 //! What a table should be: its column families with their rules, and its row key schema.
 
-use super::Handle;
+use super::UntypedTable;
 use crate::client::{Aggregate, Error, Family, GcRule, Granularity, TableInfo, TableSchema};
 use crate::dynamic::{LayoutError, TableLayout};
 use crate::key::KeyType;
@@ -24,7 +24,7 @@ pub(super) struct Expected {
 
 impl Expected {
     /// What the types of a table need. Rules that they do not declare may differ.
-    pub(super) fn of(table: &Handle) -> Self {
+    pub(super) fn of(table: &UntypedTable) -> Self {
         Self {
             families: table.families(),
             declared_rules: table.ruled_families(),
@@ -36,7 +36,7 @@ impl Expected {
     }
 }
 
-impl Handle {
+impl UntypedTable {
     /// The families that the row type has, with their rules.
     pub(super) fn families(&self) -> Vec<Family> {
         self.family_names().map(|name| self.family_of(name)).collect()

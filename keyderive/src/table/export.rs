@@ -11,8 +11,8 @@ use futures_core::Stream;
 use futures_util::stream::SelectAll;
 
 use super::scan::Scan;
-use super::scan::{ReadRow, Rows};
-use super::skipped::{LogSkipped, Skipped};
+use super::scan::{RowType, Rows};
+use super::skipped::{Skipped, SkippedLog};
 use super::{Next, OneTable, Reads, Table};
 use crate::client::{Client, Error, StreamGuard};
 use crate::key::TableKey;
@@ -93,7 +93,7 @@ pub struct Export<K: TableKey, R> {
     parallel: usize,
     scan: MakeScan<K, R>,
     /// Counts and logs the rows that the scans of all partitions skip.
-    log: Arc<LogSkipped>,
+    log: Arc<SkippedLog>,
 }
 
 type MakeScan<K, R> = Arc<dyn Fn(Plan<K>) -> Scan<K, R> + Send + Sync>;
@@ -105,7 +105,7 @@ enum Parts<K> {
 
 impl<K: TableKey, R: 'static> Export<K, R> {
     fn new(scanned: Table<K, R>, parts: Result<Parts<K>, Error>) -> Self {
-        let log = Arc::new(LogSkipped::new(scanned.handle.name.table()));
+        let log = Arc::new(SkippedLog::new(scanned.handle.name.table()));
         Self {
             table: scanned.with_handle(scanned.handle.clone()),
             parts,
@@ -224,7 +224,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stream(self) -> Exported<K, R>
     where
-        R: ReadRow<K>,
+        R: RowType<K>,
     {
         let Self { mut table, parts, parallel, scan, log } = self;
         // The export may still send its requests after the client is closed.
@@ -303,7 +303,7 @@ pub struct Exported<K: TableKey, R> {
     guard: StreamGuard,
     parallel: usize,
     scan: MakeScan<K, R>,
-    log: Arc<LogSkipped>,
+    log: Arc<SkippedLog>,
     state: State<K, R>,
 }
 
@@ -319,7 +319,7 @@ enum State<K: TableKey, R> {
 /// The futures and streams in it are boxed.
 impl<K: TableKey, R> Unpin for Exported<K, R> {}
 
-impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
+impl<K: TableKey, R: RowType<K>> Exported<K, R> {
     /// The next row; none after the last one, or after an error.
     ///
     /// # Errors
@@ -365,7 +365,7 @@ impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
     }
 }
 
-impl<K: TableKey, R: ReadRow<K>> Stream for Exported<K, R> {
+impl<K: TableKey, R: RowType<K>> Stream for Exported<K, R> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

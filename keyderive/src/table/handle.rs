@@ -9,8 +9,8 @@ use crate::client::{Client, Error, Route, check_filter};
 use crate::key::KeyType;
 use crate::plan::{KeyRange, Plan};
 use crate::row::{
-    self, ColumnType, DEFAULT_FAMILY, Entry, OwnedRow, Qualifier, RawRow, Row, RowCells, RowFilter, Visible,
-    without_presence,
+    self, ColumnType, DEFAULT_FAMILY, Entry, OwnedRow, Qualifier, RawRow, Row, RowCells, RowFilter,
+    VisibleCells, without_presence,
 };
 
 /// A table without its types: the client, the name, the layout of the keys, and which cells of rows count.
@@ -18,11 +18,11 @@ use crate::row::{
 /// [`Table`](super::Table) encodes keys and decodes rows; what happens in between is written once, for all key types.
 #[doc(hidden)]
 #[derive(Clone)]
-pub struct Handle {
+pub struct UntypedTable {
     pub(crate) client: Client,
     pub(super) name: Route,
     pub(super) key: KeyType,
-    pub(super) visible: Visible,
+    pub(super) visible: VisibleCells,
     pub(super) check: Check,
     /// Why the row type is no part of the table's; every call fails by it.
     pub(super) misfit: Option<Error>,
@@ -30,8 +30,8 @@ pub struct Handle {
     pub(super) skipped: Option<Skipped>,
 }
 
-impl Handle {
-    pub(super) fn new(client: &Client, name: &str, key: KeyType, visible: Visible) -> Self {
+impl UntypedTable {
+    pub(super) fn new(client: &Client, name: &str, key: KeyType, visible: VisibleCells) -> Self {
         client.heat_boundaries(name, || key.schema().bucket_splits());
         let (client, name) = (client.clone(), client.route(name));
         Self { client, name, key, visible, check: Check::pending(), misfit: None, skipped: None }
@@ -39,7 +39,7 @@ impl Handle {
 
     /// A table of any layout, in which everything stored counts.
     pub(super) fn stored(client: &Client, name: &str, key: KeyType) -> Self {
-        let visible = Visible::everything(<() as Row>::SCHEMA, DEFAULT_FAMILY).stored();
+        let visible = VisibleCells::everything(<() as Row>::SCHEMA, DEFAULT_FAMILY).stored();
         Self { check: Check::Off, ..Self::new(client, name, key, visible) }
     }
 
@@ -49,7 +49,7 @@ impl Handle {
     }
 
     /// The same table, of whose rows `visible` says which cells count.
-    pub(super) fn with_rows(&self, visible: Visible) -> Self {
+    pub(super) fn with_rows(&self, visible: VisibleCells) -> Self {
         let misfit = visible.misfit().map(|text| Error::definition(&self.name, text));
         Self { visible, check: self.check.again(), misfit, ..self.clone() }
     }
@@ -66,7 +66,7 @@ impl Handle {
 
     /// Whether its row type has been compared with those that other programs declare, for such calls.
     #[inline]
-    pub(super) fn is_row_type_checked(&self, written: Written) -> bool {
+    pub(super) fn is_row_type_checked(&self, written: WriteScope) -> bool {
         match &self.check {
             Check::At(checked) => checked.is_compared(written, self.client.info_version()),
             Check::Off => true,
@@ -142,7 +142,7 @@ impl Handle {
     }
 }
 
-impl fmt::Debug for Handle {
+impl fmt::Debug for UntypedTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table")
             .field("name", &self.name)
@@ -179,7 +179,7 @@ pub(super) struct CheckedAt {
 
 /// What a call that depends on the row type writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum WriteScope {
     /// A whole row: all that the row type names.
     Rows,
     /// Some columns, of a row that another program may have written.
@@ -189,21 +189,21 @@ pub(crate) enum Written {
 }
 
 impl CheckedAt {
-    pub(super) fn of(&self, written: Written) -> &AtomicU64 {
+    pub(super) fn of(&self, written: WriteScope) -> &AtomicU64 {
         match written {
-            Written::Rows => &self.rows,
-            Written::Columns => &self.columns,
-            Written::Nothing => &self.values,
+            WriteScope::Rows => &self.rows,
+            WriteScope::Columns => &self.columns,
+            WriteScope::Nothing => &self.values,
         }
     }
 
     /// A call that may write values may also read them.
     #[inline]
-    fn is_compared(&self, written: Written, version: u64) -> bool {
+    fn is_compared(&self, written: WriteScope, version: u64) -> bool {
         let is_at = |at: &AtomicU64| at.load(Ordering::Relaxed) == version;
         match written {
-            Written::Rows | Written::Columns => is_at(self.of(written)),
-            Written::Nothing => is_at(&self.values) || is_at(&self.rows) || is_at(&self.columns),
+            WriteScope::Rows | WriteScope::Columns => is_at(self.of(written)),
+            WriteScope::Nothing => is_at(&self.values) || is_at(&self.rows) || is_at(&self.columns),
         }
     }
 }

@@ -47,7 +47,7 @@ pub use declared::WrittenRowType;
 pub use dynamic::{DynCursor, DynTable};
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
-pub use scan::{Analysis, KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
+pub use scan::{Analysis, KeyOnly, Page, RowRef, RowType, Rows, Scan};
 pub use select::{Select, Selected};
 pub use sizes::{HotTablet, HotTablets, SizedPart, TableSizes};
 pub use skipped::{OnForeign, OnUnreadable, Skipped, SkippedRow};
@@ -59,10 +59,10 @@ pub use writer::Writer;
 use crate::client::{Client, Error, Settings};
 use crate::key::{KeyType, RowKey, TableKey};
 pub use crate::row::DEFAULT_FAMILY;
-use crate::row::{Cell, Entry, MapRow, Qualifier, Row, Visible};
+use crate::row::{Cell, Entry, MapRow, Qualifier, Row, VisibleCells};
 
-pub(crate) use self::handle::Handle;
-use self::handle::Written;
+pub(crate) use self::handle::UntypedTable;
+use self::handle::WriteScope;
 use self::store::ReadStore;
 pub use self::store::{Direct, OneTable, ReadOnly, Reads, Writes};
 
@@ -123,7 +123,7 @@ type Next<T> = Poll<Option<Result<T, Error>>>;
 /// A table that another tool created has no stamp of its key layout, and its keys are not compared. By another key type, reads find no row,
 /// and writes make rows that other programs cannot decode. [`verify`](Self::verify) tells such a table, and [`stamp`](Self::stamp) mends it.
 pub struct Table<K, R, S = Direct> {
-    pub(crate) handle: Handle,
+    pub(crate) handle: UntypedTable,
     /// Where calls go.
     store: S,
     types: PhantomData<fn() -> (K, R)>,
@@ -148,8 +148,8 @@ impl Client {
     /// Sends nothing: the first use finds out whether the table exists.
     #[must_use]
     pub fn table<K: RowKey + TableKey, R: Row>(&self, name: &str) -> Table<K, R> {
-        let visible = Visible::everything(R::SCHEMA, DEFAULT_FAMILY);
-        let handle = Handle::new(self, name, KeyType::of::<K>(), visible);
+        let visible = VisibleCells::everything(R::SCHEMA, DEFAULT_FAMILY);
+        let handle = UntypedTable::new(self, name, KeyType::of::<K>(), visible);
         Table::of_handle(handle)
     }
 }
@@ -277,7 +277,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 
     /// The check before every call that writes cells.
     #[inline]
-    async fn ensure_writable(&self, written: Written) -> Result<(), Error>
+    async fn ensure_writable(&self, written: WriteScope) -> Result<(), Error>
     where
         S: Writes,
     {
@@ -286,7 +286,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 
     /// The check before every call that depends on the row type.
     #[inline]
-    async fn ensure_fits(&self, written: Written) -> Result<(), Error> {
+    async fn ensure_fits(&self, written: WriteScope) -> Result<(), Error> {
         self.store.scanned().ensure_fits(&self.handle, written).await
     }
 
@@ -296,7 +296,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     }
 
     /// The same for another handle.
-    fn scanned_with<T>(&self, handle: Handle) -> Table<K, T, S::Scanned> {
+    fn scanned_with<T>(&self, handle: UntypedTable) -> Table<K, T, S::Scanned> {
         Table { handle, store: self.store.scanned().clone(), types: PhantomData }
     }
 
@@ -313,14 +313,14 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 }
 
 impl<K, R> Table<K, R> {
-    fn of_handle(handle: Handle) -> Self {
+    fn of_handle(handle: UntypedTable) -> Self {
         Self { handle, store: Direct, types: PhantomData }
     }
 }
 
 impl<K, R, S: Clone> Table<K, R, S> {
     /// The table with another handle.
-    fn with_handle<T>(&self, handle: Handle) -> Table<K, T, S> {
+    fn with_handle<T>(&self, handle: UntypedTable) -> Table<K, T, S> {
         Table { handle, store: self.store.clone(), types: PhantomData }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::row::Row;
 use bytes::Bytes;
 
-use super::handle::Written;
+use super::handle::WriteScope;
 use super::{Table, Writes};
 use crate::client::{Entry, Error};
 use crate::key::{ShownKey, TableKey};
@@ -119,7 +119,7 @@ pub struct PutSide {
 #[non_exhaustive]
 pub enum WriteOutcome {
     /// It was.
-    Written,
+    WriteScope,
     /// It was not: nothing was sent, or the server rejected it.
     NotWritten,
     /// It may have been: [`is_outcome_unknown`](Error::is_outcome_unknown) of the error is true.
@@ -174,7 +174,7 @@ impl PutSide {
 
     /// Checks the layout of the table; returns whether the row may be written.
     async fn check_table<K: TableKey, R, S: Writes>(&mut self, table: &Table<K, R, S>) -> bool {
-        self.error = table.ensure_writable(Written::Rows).await.err();
+        self.error = table.ensure_writable(WriteScope::Rows).await.err();
         self.error.is_none()
     }
 
@@ -185,7 +185,7 @@ impl PutSide {
         Entry { key, mutations }: Entry,
     ) -> bool {
         match table.store.mutate_row(&table.handle, key.into(), mutations).await {
-            Ok(()) => self.outcome = WriteOutcome::Written,
+            Ok(()) => self.outcome = WriteOutcome::WriteScope,
             Err(error) => {
                 self.outcome = match error.is_outcome_unknown() {
                     true => WriteOutcome::Unknown,
@@ -194,7 +194,7 @@ impl PutSide {
                 self.error = Some(error);
             }
         }
-        self.outcome == WriteOutcome::Written
+        self.outcome == WriteOutcome::WriteScope
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
@@ -203,7 +203,7 @@ impl PutSide {
             None => write!(f, "the row of table `{}` ", self.table)?,
         }
         f.write_str(match self.outcome {
-            WriteOutcome::Written => "was written",
+            WriteOutcome::WriteScope => "was written",
             WriteOutcome::NotWritten => "was not written",
             WriteOutcome::Unknown => "may have been written",
         })

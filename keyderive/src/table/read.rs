@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 
 use bytes::Bytes;
 
-use super::handle::Written;
-use super::skipped::{LogSkipped, OnUnreadable, Skipped};
-use super::{Handle, OneTable, ReadOnly, ReadStore as _, Reads, Scan, Table};
+use super::handle::WriteScope;
+use super::skipped::{OnUnreadable, Skipped, SkippedLog};
+use super::{OneTable, ReadOnly, ReadStore as _, Reads, Scan, Table, UntypedTable};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
@@ -105,7 +105,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     #[must_use]
     pub fn on_unreadable(&self, policy: OnUnreadable) -> Self {
         let skipped = (policy == OnUnreadable::Skip).then(Skipped::default);
-        self.with_handle(Handle { skipped, ..self.handle.clone() })
+        self.with_handle(UntypedTable { skipped, ..self.handle.clone() })
     }
 
     /// Which rows [`get_many`](Self::get_many) of this handle and its clones has skipped, since
@@ -117,7 +117,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 
     /// The columns that are read of the stored row with this key.
     pub(super) async fn read_stored(&self, key: &K) -> Result<Option<RawRow>, Error> {
-        self.ensure_fits(Written::Nothing).await?;
+        self.ensure_fits(WriteScope::Nothing).await?;
         let key = self.encode(key)?;
         let filter = self.handle.read_filter();
         self.handle.check_filter(&filter)?;
@@ -130,14 +130,14 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         keys: impl IntoIterator<Item: Borrow<K>>,
         read: impl Fn(&RawRow) -> Result<T, Error>,
     ) -> Result<Vec<Option<T>>, Error> {
-        self.ensure_fits(Written::Nothing).await?;
+        self.ensure_fits(WriteScope::Nothing).await?;
         let asked = self.sorted(keys)?;
         let mut found: Vec<Option<T>> = asked.iter().map(|_| None).collect();
         let mut distinct: Vec<Bytes> = asked.iter().map(|(key, _)| key.clone()).collect();
         distinct.dedup();
         let filter = self.handle.read_filter();
         self.handle.check_filter(&filter)?;
-        let log = LogSkipped::new(self.handle.name.table());
+        let log = SkippedLog::new(self.handle.name.table());
         // Rows come in the order of their keys.
         let mut ahead = asked.iter().peekable();
         let each = |row: &RawRow| {

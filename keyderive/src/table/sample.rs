@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
 
-use super::handle::Written;
-use super::{Handle, OneTable, Reads, Table};
+use super::handle::WriteScope;
+use super::{OneTable, Reads, Table, UntypedTable};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
 use crate::plan::KeyRange;
@@ -70,7 +70,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         R: Row,
         S: OneTable,
     {
-        self.ensure_fits(Written::Nothing).await?;
+        self.ensure_fits(WriteScope::Nothing).await?;
         let mut failed: BTreeMap<String, (u64, RowError, Vec<u8>)> = BTreeMap::new();
         let mut read = 0;
         let foreign_or_read = |row: &RawRow| {
@@ -101,7 +101,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     }
 }
 
-impl Handle {
+impl UntypedTable {
     /// Calls `check` on rows from all parts of the table. With a tag, they are those with keys of this tag.
     pub(super) async fn sample(
         &self,

@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 
-use super::execution::{KeepsValue, ScanCursor as _, ScanOptions, ScanRequest, Visited, is_spread};
-use super::skipped::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
-use super::{Direct, Handle, Next, ReadStore, Reads, Table};
+use super::execution::{KeepsValue, ScanCursor as _, ScanOptions, ScanRequest, VisitResult, is_spread};
+use super::skipped::{LastRead, OnForeign, OnUnreadable, Skipped, SkippedLog};
+use super::{Direct, Next, ReadStore, Reads, Table, UntypedTable};
 use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats, Route};
 use crate::dynamic::DynReader;
-use crate::key::{DecodeError, Field, RowKey, Schema, TableKey};
+use crate::key::{DecodeError, Field, KeySchema, RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Pages, Plan, PlanError, VersionsRead};
 use crate::row::{
     Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, ReadFilters, Row, RowCells, RowError,
-    RowFilter, RowSchema, Visible,
+    RowFilter, RowSchema, VisibleCells,
 };
 
 /// A scan of a table: a plan and how to run it.
@@ -34,7 +34,7 @@ pub struct Scan<K: TableKey, R, S: Reads = Direct> {
     pub(super) table: Table<K, R, S>,
     plan: Result<Plan<K>, PlanError>,
     /// What it selects besides, for a pair of tables.
-    other: <S::Scanned as ReadStore>::OtherPlan,
+    other: <S::Scanned as ReadStore>::OldPlan,
     key_filter: Option<KeyFilter<K>>,
     pub(super) options: ScanOptions,
 }
@@ -46,7 +46,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     pub(super) fn new(
         table: Table<K, R, S>,
         plan: Result<Plan<K>, PlanError>,
-        other: <S::Scanned as ReadStore>::OtherPlan,
+        other: <S::Scanned as ReadStore>::OldPlan,
     ) -> Self {
         let options = ScanOptions {
             limit: None,
@@ -55,7 +55,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
             filters_keys: false,
             skip_foreign: false,
             skip_unreadable: table.handle.skipped.is_some(),
-            log: Arc::new(LogSkipped::new(table.handle.name.table())),
+            log: Arc::new(SkippedLog::new(table.handle.name.table())),
             keys_only: false,
             filters: ReadFilters::default(),
             after: None,
@@ -154,7 +154,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     ///
     /// # Errors
     /// With `distinct`: other parts may have rows of the same values.
-    pub(super) fn part_of(mut self, log: &Arc<LogSkipped>) -> Result<Self, Error> {
+    pub(super) fn part_of(mut self, log: &Arc<SkippedLog>) -> Result<Self, Error> {
         if let Some(count) = self.options.distinct {
             let fault = format!(
                 "an export reads `distinct({count})` in each partition, and several can have rows of one value; call it on \
@@ -197,7 +197,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// A second `matching` has to hold too. A condition with an error, such as a comparison with NaN, is an error of the scan. To a
     /// condition, a column that was renamed without an [`alias`](macro@crate::Row) is absent.
     pub fn matching(mut self, condition: Condition<R>) -> Self {
-        let Handle { client, visible, .. } = &self.table.handle;
+        let UntypedTable { client, visible, .. } = &self.table.handle;
         match visible.condition(condition, client.now_micros()) {
             Ok((filter, is_negated)) => {
                 let holds = filter.unwrap_or_else(RowFilter::pass_all);
@@ -254,7 +254,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     }
 
     /// The same scan of rows of which other cells count.
-    pub(super) fn with_visible<T>(mut self, visible: Visible) -> Scan<K, T, S> {
+    pub(super) fn with_visible<T>(mut self, visible: VisibleCells) -> Scan<K, T, S> {
         self.table.handle.visible = visible;
         self.with_rows()
     }
@@ -280,7 +280,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
         }
     }
 
-    fn schema(&self) -> &'static Schema {
+    fn schema(&self) -> &'static KeySchema {
         self.table.handle.key.schema()
     }
 
@@ -313,7 +313,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stream(self) -> Rows<K, R, S>
     where
-        R: ReadRow<K>,
+        R: RowType<K>,
     {
         self.rows()
     }
@@ -382,7 +382,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// A dropped future cancels the read.
     pub async fn collect(self) -> Result<Vec<R::Item>, Error>
     where
-        R: ReadRow<K>,
+        R: RowType<K>,
     {
         let mut stream = self.stream();
         let mut rows = Vec::new();
@@ -637,7 +637,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// A dropped future cancels the read. The same call reads the same page.
     pub async fn page(mut self, rows: u64) -> Result<Page<R::Item>, Error>
     where
-        R: ReadRow<K>,
+        R: RowType<K>,
     {
         let (plan, pages, reversed, rows) =
             (self.plan.clone(), self.pages(), self.options.reversed, rows.max(1));
@@ -862,7 +862,7 @@ pub struct Page<T> {
 
 /// What a scan makes of a row: its key and an `R`, its key and some columns, its key and the [`RawRow`] as stored, or the key
 /// alone.
-pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
+pub trait RowType<K: TableKey>: Sized + sealed::Sealed {
     /// An item of the stream.
     type Item;
 
@@ -872,7 +872,7 @@ pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// If the stored columns are not such a row.
     #[doc(hidden)]
     fn read(
-        table: &Handle,
+        table: &UntypedTable,
         by_data: &mut Option<Box<DynReader>>,
         key: K::Stored,
         row: &RawRow,
@@ -889,12 +889,12 @@ mod sealed {
     impl Sealed for crate::dynamic::DynRow {}
 }
 
-impl<K: TableKey, R: OwnedRow> ReadRow<K> for R {
+impl<K: TableKey, R: OwnedRow> RowType<K> for R {
     type Item = (K::Stored, R);
 
     #[inline]
     fn read(
-        table: &Handle,
+        table: &UntypedTable,
         _: &mut Option<Box<DynReader>>,
         key: K::Stored,
         row: &RawRow,
@@ -907,11 +907,11 @@ impl<K: TableKey, R: OwnedRow> ReadRow<K> for R {
 #[derive(Clone, Copy, Debug)]
 pub enum KeyOnly {}
 
-impl<K: TableKey> ReadRow<K> for KeyOnly {
+impl<K: TableKey> RowType<K> for KeyOnly {
     type Item = K::Stored;
 
     fn read(
-        _: &Handle,
+        _: &UntypedTable,
         _: &mut Option<Box<DynReader>>,
         key: K::Stored,
         _: &RawRow,
@@ -920,11 +920,11 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
     }
 }
 
-impl<K: TableKey> ReadRow<K> for RawRow {
+impl<K: TableKey> RowType<K> for RawRow {
     type Item = (K::Stored, RawRow);
 
     fn read(
-        table: &Handle,
+        table: &UntypedTable,
         _: &mut Option<Box<DynReader>>,
         key: K::Stored,
         row: &RawRow,
@@ -957,7 +957,7 @@ impl<K: TableKey> ReadRow<K> for RawRow {
 /// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
 pub struct Rows<K: TableKey, R, S: Reads = Direct> {
-    pub(super) handle: Handle,
+    pub(super) handle: UntypedTable,
     /// The running scan, or the error of its plan until it is returned.
     execution: Result<Box<<S::Scanned as ReadStore>::Cursor>, Option<Error>>,
     /// Which rows are dropped by their keys.
@@ -965,7 +965,7 @@ pub struct Rows<K: TableKey, R, S: Reads = Direct> {
     /// The key of the current row, if the check has decoded it.
     key: Option<K::Stored>,
     skip_unreadable: bool,
-    log: Arc<LogSkipped>,
+    log: Arc<SkippedLog>,
     /// The row type that `visit` has read last.
     compared: ComparedSchema,
     /// Reads rows whose row type is data.
@@ -975,7 +975,7 @@ pub struct Rows<K: TableKey, R, S: Reads = Direct> {
 
 /// Drops rows by their keys.
 struct KeyCheck<K: TableKey> {
-    schema: &'static Schema,
+    schema: &'static KeySchema,
     table: Route,
     filter: Option<KeyFilter<K>>,
     /// Counts foreign rows, if they are dropped.
@@ -1039,7 +1039,7 @@ impl<K: TableKey, R, S: Reads> Rows<K, R, S> {
     }
 }
 
-impl<K: TableKey, R: ReadRow<K>, S: Reads> Rows<K, R, S> {
+impl<K: TableKey, R: RowType<K>, S: Reads> Rows<K, R, S> {
     /// The next row; none after the last one, or after an error.
     ///
     /// # Errors
@@ -1128,7 +1128,7 @@ impl<K: TableKey, R> Rows<K, R> {
         &mut self,
         cx: &mut Context<'_>,
         max: u64,
-        mut each: impl FnMut(&Handle, &ComparedSchema, &RawRow) -> Result<(), VisitError<E>>,
+        mut each: impl FnMut(&UntypedTable, &ComparedSchema, &RawRow) -> Result<(), VisitError<E>>,
     ) -> Poll<Result<Passed, E>> {
         let mut passed = Passed::default();
         if !ready!(self.poll_next_row(cx)?) {
@@ -1148,10 +1148,10 @@ impl<K: TableKey, R> Rows<K, R> {
                 Some(VisitError::Unreadable(error)) => {
                     log.skipped.add_unreadable(row.key(), error);
                     passed.skipped += 1;
-                    Visited::Skipped
+                    VisitResult::Skipped
                 }
-                _ if refused.is_none() => Visited::Delivered,
-                _ => Visited::Refused,
+                _ if refused.is_none() => VisitResult::Delivered,
+                _ => VisitResult::Refused,
             }
         });
         Poll::Ready(match refused {
@@ -1186,7 +1186,7 @@ pub(super) enum VisitError<E> {
     Visit(E),
 }
 
-impl<K: TableKey, R: ReadRow<K>, S: Reads> Stream for Rows<K, R, S> {
+impl<K: TableKey, R: RowType<K>, S: Reads> Stream for Rows<K, R, S> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -1207,7 +1207,7 @@ impl<K: TableKey, R, S: Reads> fmt::Debug for Rows<K, R, S> {
 pub struct RowRef<'a> {
     row: &'a RawRow,
     table: &'a str,
-    visible: &'a Visible,
+    visible: &'a VisibleCells,
     compared: &'a ComparedSchema,
     /// Notes that the row could not be read, if such rows are skipped.
     last_read: Option<&'a LastRead>,
@@ -1216,11 +1216,11 @@ pub struct RowRef<'a> {
 impl<'a> RowRef<'a> {
     pub(super) fn new(
         row: &'a RawRow,
-        table: &'a Handle,
+        table: &'a UntypedTable,
         compared: &'a ComparedSchema,
         last_read: Option<&'a LastRead>,
     ) -> Self {
-        let Handle { name, visible, .. } = table;
+        let UntypedTable { name, visible, .. } = table;
         Self { row, table: name, visible, compared, last_read }
     }
 
@@ -1297,9 +1297,9 @@ impl ComparedSchema {
 
     /// Fails if the other type does not fit that of the table, or if rows are read without a column of it, or with cells that it hides.
     #[cold]
-    fn compare(&self, visible: &Visible, other: &'static RowSchema) -> Result<(), String> {
+    fn compare(&self, visible: &VisibleCells, other: &'static RowSchema) -> Result<(), String> {
         visible.misfit_of(other).map_or(Ok(()), Err)?;
-        if let Some(unasked) = visible.unasked_column(other) {
+        if let Some(unasked) = visible.column_not_read(other) {
             return Err(format!(
                 "`{}` has {unasked}, which this scan does not read; select it too, or read a type without it",
                 other.name()

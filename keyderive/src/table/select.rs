@@ -4,8 +4,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::scan::ReadRow;
-use super::{Direct, Handle, OneTable, Reads, Scan, Table};
+use super::scan::RowType;
+use super::{Direct, OneTable, Reads, Scan, Table, UntypedTable};
 use crate::client::Error;
 use crate::dynamic::DynReader;
 use crate::key::TableKey;
@@ -54,7 +54,7 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
         C::Output: 'static,
     {
         let visible = self.handle.visible.selected(selection);
-        Select { table: self.scanned_with(Handle { visible, ..self.handle.clone() }) }
+        Select { table: self.scanned_with(UntypedTable { visible, ..self.handle.clone() }) }
     }
 }
 
@@ -135,11 +135,11 @@ impl<K, T, S: Clone> Clone for Select<K, T, S> {
 #[derive(Debug)]
 pub struct Selected<T>(PhantomData<fn() -> T>);
 
-impl<K: TableKey, T: 'static> ReadRow<K> for Selected<T> {
+impl<K: TableKey, T: 'static> RowType<K> for Selected<T> {
     type Item = (K::Stored, T);
 
     fn read(
-        table: &Handle,
+        table: &UntypedTable,
         _: &mut Option<Box<DynReader>>,
         key: K::Stored,
         row: &RawRow,

@@ -10,7 +10,7 @@ use keyderive_proto::values::Timestamp;
 
 use super::{OneTable, Reads, Table};
 use crate::client::{Error, ErrorKind, RawTable};
-use crate::key::{RawKey, Readable, Schema, TableKey};
+use crate::key::{KeySchema, RawKey, Readable, TableKey};
 use crate::plan::KeyRange;
 
 impl<K: TableKey, R, S: Reads> Table<K, R, S> {
@@ -290,7 +290,7 @@ pub struct HotTablet<K> {
 }
 
 impl<K> HotTablet<K> {
-    fn new<T: TableKey<Stored = K>>(schema: &'static Schema, message: &admin::HotTablet) -> Self {
+    fn new<T: TableKey<Stored = K>>(schema: &'static KeySchema, message: &admin::HotTablet) -> Self {
         let mut path = message.name.split('/').skip_while(|part| *part != "clusters").skip(1);
         Self {
             cluster: path.next().unwrap_or_default().to_owned(),

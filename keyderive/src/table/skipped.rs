@@ -169,18 +169,18 @@ impl fmt::Debug for Skipped {
 }
 
 /// Logs once how many rows a read has skipped, when the last part of the read is dropped.
-pub(super) struct LogSkipped {
+pub(super) struct SkippedLog {
     table: Arc<str>,
     pub(super) skipped: Skipped,
 }
 
-impl LogSkipped {
+impl SkippedLog {
     pub(super) fn new(table: &Arc<str>) -> Self {
         Self { table: Arc::clone(table), skipped: Skipped::default() }
     }
 }
 
-impl Drop for LogSkipped {
+impl Drop for SkippedLog {
     fn drop(&mut self) {
         let (table, foreign, unreadable) = (&*self.table, self.skipped.foreign(), self.skipped.unreadable());
         if unreadable > 0 {

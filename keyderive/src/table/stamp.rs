@@ -12,10 +12,10 @@ use difference::difference;
 
 use super::expected::{check_schema_of, schema_difference};
 use super::handle::Check;
-use super::{Handle, Table};
+use super::{Table, UntypedTable};
 use crate::client::{Client, DeclaredLayout, Error, Family, FamilyChange, GcRule, LayoutKind, TableInfo};
 use crate::dynamic::TableLayout;
-use crate::key::{DecodeError, Fnv, KeyType, Schema, TableKey};
+use crate::key::{DecodeError, Fnv, KeySchema, KeyType, TableKey};
 use crate::row::{RawRow, RowFilter};
 
 /// What the names of stamps begin with.
@@ -128,7 +128,7 @@ impl<K: TableKey, R> Table<K, R> {
     }
 }
 
-impl Handle {
+impl UntypedTable {
     /// As [`Table::stamp`].
     pub(super) async fn stamp(&self) -> Result<(), Error> {
         let handle = Self { check: Check::Off, ..self.clone() };
@@ -269,7 +269,7 @@ impl StampName {
         Self::of_schema(key.schema())
     }
 
-    fn of_schema(schema: &Schema) -> Self {
+    fn of_schema(schema: &KeySchema) -> Self {
         let tag = schema.tag().map(|tag| Fnv::new().unterminated(tag.as_bytes()).fingerprint().to_u64());
         Self { tag, is_pair: false, fingerprint: schema.fingerprint().to_u64() }
     }
@@ -344,7 +344,7 @@ pub(super) fn fingerprints(info: &TableInfo) -> Vec<String> {
 }
 
 impl TableInfo {
-    /// The fingerprints of the key layouts that the table is stamped with: those of [`Schema::fingerprint`](crate::key::Schema::fingerprint).
+    /// The fingerprints of the key layouts that the table is stamped with: those of [`KeySchema::fingerprint`](crate::key::KeySchema::fingerprint).
     #[must_use]
     pub fn stamps(&self) -> Vec<String> {
         fingerprints(self)

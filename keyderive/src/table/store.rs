@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Handle;
+use super::UntypedTable;
 use super::execution::{ScanCursor, ScanExecution, ScanRequest, TableCheck};
-use super::handle::Written;
+use super::handle::WriteScope;
 use super::watch::Watch;
 use crate::client::{Client, Entries, Error, Mutations, ReadRows, RowStream, TableInfo};
 use crate::plan::Plan;
@@ -166,7 +166,7 @@ impl OneTable for ReadOnly<Direct> {}
 /// The calls that a table's reads are made of. Keys are of the table's key type, encoded.
 pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     /// What a scan selects besides its plan.
-    type OtherPlan: Clone + fmt::Debug + Send;
+    type OldPlan: Clone + fmt::Debug + Send;
     /// A scan while it runs.
     type Cursor: ScanCursor + Send;
 
@@ -174,17 +174,20 @@ pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference.
-    fn ensure_checked(&self, table: &Handle) -> impl Future<Output = Result<(), Error>> + Send;
+    fn ensure_checked(&self, table: &UntypedTable) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// The check before every call that depends on the row type: as [`ensure_checked`](Self::ensure_checked), and that the
     /// row type fits other programs'.
-    fn ensure_fits(&self, table: &Handle, written: Written)
-    -> impl Future<Output = Result<(), Error>> + Send;
+    fn ensure_fits(
+        &self,
+        table: &UntypedTable,
+        written: WriteScope,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// What the filter lets through of the stored row with this key.
     fn read_row(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         filter: Option<RowFilter>,
     ) -> impl Future<Output = Result<Option<RawRow>, Error>> + Send;
@@ -192,7 +195,7 @@ pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     /// The rows with these keys, which are in order and distinct.
     fn read_many(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         keys: Vec<Bytes>,
         filter: RowFilter,
     ) -> impl Future<Output = Result<FoundRows, Error>> + Send;
@@ -203,9 +206,9 @@ pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     /// If it cannot be run.
     fn scan(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         plan: Plan<()>,
-        other: Self::OtherPlan,
+        other: Self::OldPlan,
         scan: ScanRequest,
     ) -> Result<Self::Cursor, Error>;
 }
@@ -213,36 +216,36 @@ pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
 /// The calls that a table's writes are made of, as [`ReadStore`].
 pub(crate) trait WriteStore: ReadStore {
     /// The schema of the table, if it is known.
-    fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>>;
+    fn known_info(&self, table: &UntypedTable) -> Option<Arc<TableInfo>>;
 
     /// Changes one row, all or nothing.
     fn mutate_row(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         mutations: Mutations,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Deletes one row.
-    fn delete_row(&self, table: &Handle, key: Bytes) -> impl Future<Output = Result<(), Error>> + Send;
+    fn delete_row(&self, table: &UntypedTable, key: Bytes) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// The mutations that delete a row, for a larger request.
     fn deletion(&self) -> MutationList;
 
     /// Watches whether a call with several requests still writes to the table that it began with.
-    fn watch(&self, table: &Handle) -> Watch;
+    fn watch(&self, table: &UntypedTable) -> Watch;
 
     /// Sends the entries of a batch; returns their outcomes in their order.
     fn send_entries(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         entries: &Entries,
     ) -> impl Future<Output = Vec<Result<(), Error>>> + Send;
 
     /// Applies `then` if the filter passes a cell of the row, or without a filter if the row exists; `otherwise` if not.
     fn check_and_mutate_row(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         condition: Option<RowFilter>,
         then: Mutations,
@@ -252,7 +255,7 @@ pub(crate) trait WriteStore: ReadStore {
     /// Increments or appends to cells of a row; returns what `check` makes of the changed cells.
     fn read_modify_write_row<T: Send>(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         rules: Vec<ReadModifyWrite>,
         check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
@@ -277,23 +280,23 @@ impl FoundRows {
 }
 
 impl ReadStore for Direct {
-    type OtherPlan = ();
+    type OldPlan = ();
     type Cursor = ScanExecution;
 
     #[inline]
-    async fn ensure_checked(&self, table: &Handle) -> Result<(), Error> {
+    async fn ensure_checked(&self, table: &UntypedTable) -> Result<(), Error> {
         table.ensure_checked().await
     }
 
     #[inline]
-    async fn ensure_fits(&self, table: &Handle, written: Written) -> Result<(), Error> {
+    async fn ensure_fits(&self, table: &UntypedTable, written: WriteScope) -> Result<(), Error> {
         table.ensure_fits(written).await
     }
 
     #[inline]
     async fn read_row(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         filter: Option<RowFilter>,
     ) -> Result<Option<RawRow>, Error> {
@@ -302,7 +305,7 @@ impl ReadStore for Direct {
 
     async fn read_many(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         keys: Vec<Bytes>,
         filter: RowFilter,
     ) -> Result<FoundRows, Error> {
@@ -312,20 +315,20 @@ impl ReadStore for Direct {
 
     fn scan(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         plan: Plan<()>,
         (): (),
         scan: ScanRequest,
     ) -> Result<ScanExecution, Error> {
         let reads_values = scan.options.reads_values();
         let is_checked =
-            if reads_values { table.is_fit_checked(Written::Nothing) } else { table.is_checked() };
+            if reads_values { table.is_fit_checked(WriteScope::Nothing) } else { table.is_checked() };
         let check = |client: &Client| {
             (!is_checked).then(|| -> TableCheck {
                 let table = table.with_client(client.clone());
                 Box::pin(async move {
                     match reads_values {
-                        true => table.ensure_fits(Written::Nothing).await,
+                        true => table.ensure_fits(WriteScope::Nothing).await,
                         false => table.ensure_checked().await,
                     }
                 })
@@ -336,16 +339,16 @@ impl ReadStore for Direct {
 }
 
 impl WriteStore for Direct {
-    fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>> {
+    fn known_info(&self, table: &UntypedTable) -> Option<Arc<TableInfo>> {
         table.client.known_info(&table.name)
     }
 
     #[inline]
-    async fn mutate_row(&self, table: &Handle, key: Bytes, mutations: Mutations) -> Result<(), Error> {
+    async fn mutate_row(&self, table: &UntypedTable, key: Bytes, mutations: Mutations) -> Result<(), Error> {
         table.client.mutate_row(&table.name, key, mutations).await
     }
 
-    async fn delete_row(&self, table: &Handle, key: Bytes) -> Result<(), Error> {
+    async fn delete_row(&self, table: &UntypedTable, key: Bytes) -> Result<(), Error> {
         table.client.mutate_row(&table.name, key, Mutations::delete_row()).await
     }
 
@@ -355,17 +358,17 @@ impl WriteStore for Direct {
         deletion
     }
 
-    fn watch(&self, table: &Handle) -> Watch {
+    fn watch(&self, table: &UntypedTable) -> Watch {
         Watch::from_now(table)
     }
 
-    async fn send_entries(&self, table: &Handle, entries: &Entries) -> Vec<Result<(), Error>> {
+    async fn send_entries(&self, table: &UntypedTable, entries: &Entries) -> Vec<Result<(), Error>> {
         table.client.send_entries(&table.name, entries).await
     }
 
     async fn check_and_mutate_row(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         condition: Option<RowFilter>,
         then: Mutations,
@@ -376,7 +379,7 @@ impl WriteStore for Direct {
 
     async fn read_modify_write_row<T: Send>(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         rules: Vec<ReadModifyWrite>,
         check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,

@@ -14,7 +14,7 @@ use super::expected::{Expected, check_schema};
 use super::handle::Check;
 use super::reserved::{check_reserved, check_table};
 use super::stamp::{self, StampStatus};
-use super::{Handle, OneTable, Reads, Table};
+use super::{OneTable, Reads, Table, UntypedTable};
 use crate::client::{Client, Error, Family, Freshness, GcRule, Granularity, Route, TableInfo};
 use crate::key::{KeyType, TableKey};
 use crate::row::now_micros;
@@ -209,7 +209,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
     /// table that is not stamped with the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
-        let Handle { client, name, key, .. } = &self.handle;
+        let UntypedTable { client, name, key, .. } = &self.handle;
         let expected = self.handle.check_fit().map(|()| Expected::of(&self.handle));
         Verify::new(client, name, &[*key], expected)
     }
@@ -241,11 +241,11 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: OneTable,
     {
-        self.with_handle(Handle { check: Check::Off, ..self.handle.clone() })
+        self.with_handle(UntypedTable { check: Check::Off, ..self.handle.clone() })
     }
 }
 
-impl Handle {
+impl UntypedTable {
     /// The layout check, which every typed call begins with: before the handle's first request, it checks that the table
     /// is stamped with no other layout and has the families of the row type.
     ///

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::handle::Check;
-use super::{Handle, stamp};
+use super::{UntypedTable, stamp};
 use crate::client::{Error, Freshness, TableInfo};
 
 /// How old a table's definition may be when rows are sent by it.
@@ -47,18 +47,18 @@ impl Watch {
     }
 
     /// For a call that may begin with an old definition: it asks for another one before its first row.
-    pub(super) fn of(table: &Handle) -> Self {
+    pub(super) fn of(table: &UntypedTable) -> Self {
         let asked = table.client.info_asked(&table.name);
         Self::since(table, asked, asked.map_or_else(Instant::now, |asked| asked + MAX_AGE))
     }
 
     /// For a call that rarely takes as long as [`MAX_AGE`], and asks only then.
-    pub(super) fn from_now(table: &Handle) -> Self {
+    pub(super) fn from_now(table: &UntypedTable) -> Self {
         let now = Instant::now();
         Self::since(table, Some(now), now + MAX_AGE)
     }
 
-    fn since(table: &Handle, asked: Option<Instant>, due: Instant) -> Self {
+    fn since(table: &UntypedTable, asked: Option<Instant>, due: Instant) -> Self {
         let Check::At(_) = table.check else { return Self::off() };
         Self(Some(Mutex::new(Watched {
             accepted: table.client.known_info(&table.name),
@@ -77,7 +77,7 @@ impl Watch {
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) or [`is_not_found`](Error::is_not_found): the rows must not be sent. It says how many
     /// others may be in a table that is not read.
-    pub(super) async fn before(&self, table: &Handle, rows: usize) -> Result<(), Error> {
+    pub(super) async fn before(&self, table: &UntypedTable, rows: usize) -> Result<(), Error> {
         let is_due = |watched: &mut Watched| Instant::now() >= watched.due || watched.has_changed(table);
         if self.with(is_due) == Some(true) {
             Box::pin(self.ask(table, false)).await?;
@@ -101,7 +101,7 @@ impl Watch {
     ///
     /// # Errors
     /// Those of [`before`](Self::before), once.
-    pub(super) async fn end(&self, table: &Handle) -> Result<(), Error> {
+    pub(super) async fn end(&self, table: &UntypedTable) -> Result<(), Error> {
         let is_due = |watched: &mut Watched| {
             let is_old = watched.asked.is_none_or(|asked| asked.elapsed() >= MAX_AGE);
             watched.sent > watched.verified && (is_old || watched.has_changed(table))
@@ -123,7 +123,7 @@ impl Watch {
         ended
     }
 
-    async fn ask(&self, table: &Handle, insists: bool) -> Result<(), Error> {
+    async fn ask(&self, table: &UntypedTable, insists: bool) -> Result<(), Error> {
         let begun = Instant::now();
         let answered = self.with(|watched| watched.sent.saturating_sub(watched.in_flight)).unwrap_or(0);
         let after = begun.checked_sub(MAX_AGE).unwrap_or(begun);
@@ -165,7 +165,7 @@ impl Watch {
 
 impl Watched {
     /// Whether the client has learned since that a table has changed.
-    fn has_changed(&self, table: &Handle) -> bool {
+    fn has_changed(&self, table: &UntypedTable) -> bool {
         self.version != table.client.info_version()
     }
 
@@ -200,13 +200,13 @@ impl Watched {
 
 /// A watch with its table.
 pub(super) struct WatchedTable {
-    pub(super) table: Handle,
+    pub(super) table: UntypedTable,
     watch: Watch,
 }
 
 impl WatchedTable {
     /// As [`Watch::of`].
-    pub(super) fn new(table: &Handle) -> Self {
+    pub(super) fn new(table: &UntypedTable) -> Self {
         Self { table: table.clone(), watch: Watch::of(table) }
     }
 

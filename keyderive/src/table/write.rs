@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
-use super::handle::Written;
+use super::handle::WriteScope;
 use super::watch::Watch;
 use super::{Direct, OnForeign, OneTable, ReadStore as _, Reads, Table, Writes};
 use crate::client::{
@@ -23,10 +23,10 @@ use crate::client::{
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
-    Addable, AddableAt, AdditionsAlone, Appendable, CellError, CellType, CellValue, CellWriter, Clearable,
+    Addable, AddableAt, AdditionsOnly, Appendable, CellError, CellType, CellValue, CellWriter, Clearable,
     ColumnKind, ColumnPlace, ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation,
     MutationList, MutationSink, Name, RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowWriter,
-    SERVER_TIME, Settable, SettableAt, Visible, WithoutAdditions, aggregate_addition, check_kind,
+    SERVER_TIME, Settable, SettableAt, ValuesOnly, VisibleCells, aggregate_addition, check_kind,
     check_timestamp,
 };
 
@@ -83,7 +83,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         R: Row,
         S: Writes,
     {
-        self.ensure_writable(Written::Rows).await?;
+        self.ensure_writable(WriteScope::Rows).await?;
         self.mutate(self.entry(key, row)?).await
     }
 
@@ -115,7 +115,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         R: Row,
         S: Writes,
     {
-        self.ensure_writable(Written::Rows).await?;
+        self.ensure_writable(WriteScope::Rows).await?;
         self.merge_into(key, row).await
     }
 
@@ -160,7 +160,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         R: Row,
         S: Writes,
     {
-        self.ensure_writable(Written::Columns).await?;
+        self.ensure_writable(WriteScope::Columns).await?;
         self.merge_into(key, row).await
     }
 
@@ -335,7 +335,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         S: Writes,
     {
         let mut updates = updates.into_iter().enumerate();
-        self.write_entries(Some(Written::Columns), move |entry| {
+        self.write_entries(Some(WriteScope::Columns), move |entry| {
             let (index, update) = updates.find(|(_, update)| !update.is_empty())?;
             Some(update.encode_into(self, entry).map_err(|error| Error::input(index, error)))
         })
@@ -536,7 +536,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: Writes,
     {
-        self.ensure_fits(Written::Nothing).await?;
+        self.ensure_fits(WriteScope::Nothing).await?;
         self.mutate_if(self.encode(key)?, self.store.deletion(), CheckedVersions::Newest, condition).await
     }
 
@@ -581,7 +581,7 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_writable(Written::Rows).await?;
+        self.ensure_writable(WriteScope::Rows).await?;
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
         let written = mutations
             .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
@@ -639,7 +639,7 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
         R: Row,
     {
         let mut rows = rows.enumerate();
-        let written = if merges { Written::Columns } else { Written::Rows };
+        let written = if merges { WriteScope::Columns } else { WriteScope::Rows };
         self.write_entries(Some(written), |entry| {
             let (index, pair) = rows.next()?;
             let (key, row): &(K, R) = Borrow::borrow(&pair);
@@ -651,7 +651,7 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     /// Sends the entries that `next` fills, one by one, in requests of some size, one after the other. Deletions write no columns.
     async fn write_entries(
         &self,
-        written: Option<Written>,
+        written: Option<WriteScope>,
         mut next: impl FnMut(&mut Entry) -> Option<Result<(), Error>>,
     ) -> Result<(), Error> {
         match written {
@@ -705,7 +705,7 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
         merges: bool,
         encode: impl FnOnce(&mut RowWriter<'_>) -> Result<(), RowError>,
     ) -> Result<(), Error> {
-        self.ensure_writable(if merges { Written::Columns } else { Written::Rows }).await?;
+        self.ensure_writable(if merges { WriteScope::Columns } else { WriteScope::Rows }).await?;
         let mut entry = Entry::default();
         let family = self.handle.visible.family();
         self.encode_row_by(&mut entry, key, |sink| encode(&mut RowWriter::new(sink, family, merges)))?;
@@ -764,7 +764,7 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     {
         let family = self.handle.visible.family();
         self.encode_row_by(entry, key, |sink| {
-            row.encode(&mut RowWriter::new(&mut WithoutAdditions(sink), family, merges).adding())
+            row.encode(&mut RowWriter::new(&mut ValuesOnly(sink), family, merges).adding())
         })
     }
 
@@ -775,7 +775,7 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     {
         let family = self.handle.visible.family();
         self.encode_row_by(entry, key, |sink| {
-            row.encode(&mut RowWriter::new(&mut AdditionsAlone(sink), family, true).adding())
+            row.encode(&mut RowWriter::new(&mut AdditionsOnly(sink), family, true).adding())
         })
     }
 
@@ -1271,7 +1271,7 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
     where
         S: Writes,
     {
-        self.table.ensure_writable(Written::Columns).await?;
+        self.table.ensure_writable(WriteScope::Columns).await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return table.meets(key, condition).await;
@@ -1283,7 +1283,7 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
     where
         S: Writes,
     {
-        self.table.ensure_writable(Written::Columns).await?;
+        self.table.ensure_writable(WriteScope::Columns).await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return Ok(());
@@ -1349,7 +1349,7 @@ fn check_has_no_former(place: &ColumnPlace) -> Result<(), RowError> {
 }
 
 /// Rejects a change of what the server finds in a column, where the value may have expired.
-fn check_has_no_ttl(place: &ColumnPlace, visible: &Visible) -> Result<(), RowError> {
+fn check_has_no_ttl(place: &ColumnPlace, visible: &VisibleCells) -> Result<(), RowError> {
     let text = "is in a family with `ttl`, and the server would change an expired value that reads hide; count with \
                 `Versions<Sum>` and `window`, or `set` it";
     check_kind(place, |_| visible.ttl(&place.family).is_none(), text)
@@ -1491,7 +1491,7 @@ impl<K: TableKey, R, S: Reads> Modify<K, R, S> {
     where
         S: Writes,
     {
-        self.table.ensure_writable(Written::Columns).await?;
+        self.table.ensure_writable(WriteScope::Columns).await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
         if let Some(error) = fault {

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 
 use crate::row::Row;
 
-use super::handle::Written;
+use super::handle::WriteScope;
 use super::watch::Watch;
-use super::{Handle, OneTable, Reads, Table, Update, Writes};
+use super::{OneTable, Reads, Table, UntypedTable, Update, Writes};
 use crate::client::{Client, Error, RawWriter, WatchFuture, WriteErrors, WriterSettings, WriterWatch};
 use crate::key::TableKey;
 use crate::row::Mutation;
@@ -105,7 +105,7 @@ impl<K: TableKey, R> Writer<K, R> {
     where
         R: Row,
     {
-        self.table.ensure_writable(Written::Rows).await?;
+        self.table.ensure_writable(WriteScope::Rows).await?;
         self.raw.write_with(|entry| self.table.encode_row(entry, key, row, false)).await
     }
 
@@ -143,7 +143,7 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Cancel safety
     /// That of [`put`](Self::put).
     pub async fn update(&self, update: Update<K, R>) -> Result<(), Error> {
-        self.table.ensure_writable(Written::Columns).await?;
+        self.table.ensure_writable(WriteScope::Columns).await?;
         if update.is_empty() {
             return Ok(());
         }
@@ -193,7 +193,7 @@ impl<K: TableKey, R> Writer<K, R> {
 
 /// The table of a writer, watched from its first batch on.
 struct WriterTable {
-    table: Handle,
+    table: UntypedTable,
     watch: OnceLock<Watch>,
 }
 

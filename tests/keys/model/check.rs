@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use keyderive::plan::{KeyRange, Plan, PlanError, Request};
-use keyderive::table::ReadRow;
+use keyderive::table::RowType;
 use keyderive::{Client, Error, ErrorKind, OnForeign, Row, Scan, Table};
 
 use super::case::{Case, Content, Execution, Read};
@@ -379,7 +379,7 @@ fn with_value<K>((key, value): (K, Value)) -> Seen<K> {
     (key, Some(value.place))
 }
 
-async fn drain<K: ModelKey, R: ReadRow<K>>(
+async fn drain<K: ModelKey, R: RowType<K>>(
     scan: Scan<K, R>,
     seen: impl Fn(R::Item) -> Seen<K>,
 ) -> Outcome<K> {

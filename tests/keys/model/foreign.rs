@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use keyderive::RowKey;
-use keyderive::key::{DecodeError, EncodeError, Layout, OwnedRowKey, Schema};
+use keyderive::key::{DecodeError, EncodeError, KeyEncoding, KeySchema, OwnedRowKey};
 use keyderive::plan::{Draft, Plan};
 
 use super::keys::ModelKey;
@@ -21,7 +21,7 @@ impl RowKey for AnyBytes {
     type Decoded<'a> = Self;
     type Scan = Plan<Self>;
 
-    const SCHEMA: &'static Schema = OneField::SCHEMA;
+    const SCHEMA: &'static KeySchema = OneField::SCHEMA;
 
     fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         out.extend_from_slice(&self.0);
@@ -85,7 +85,7 @@ fn retagged(rng: &mut Rng, key: &[u8], tag: &str) -> Vec<u8> {
 /// Whether the row has another tag, so that a scan of this one does not read it.
 pub(crate) fn is_of_other_tag<K: ModelKey>(key: &[u8]) -> bool {
     let Some(tag) = K::SCHEMA.tag().map(str::as_bytes) else { return false };
-    if K::SCHEMA.layout() == Layout::OrderedCode {
+    if K::SCHEMA.layout() == KeyEncoding::OrderedCode {
         // After the tag the key ends, or a separator follows; `00 ff` is a zero byte of a longer tag.
         return match key.strip_prefix(tag) {
             Some([] | [0]) => false,

@@ -112,7 +112,7 @@ pub(crate) fn note_dropped(mapping: &KeyMapping) {
             dropped.join(", ")
         ));
     }
-    let rounded: Vec<_> = mapping.rounded().iter().map(|field| format!("`{field}`")).collect();
+    let rounded: Vec<_> = mapping.lossy_fields().iter().map(|field| format!("`{field}`")).collect();
     if !rounded.is_empty() {
         output::note(format_args!(
             "times of {} have a larger unit in new keys, and are rounded down: rows that differ in nothing else would have one key",

@@ -38,7 +38,7 @@ pub enum Exit {
     /// The server, the network or a file failed, or Ctrl-C stopped a command that writes.
     Failed = 4,
     /// Done, and the busiest tablet of a simulation takes as much as a bound, or more.
-    NotBelow = 5,
+    AboveBound = 5,
 }
 
 impl Exit {

@@ -16,7 +16,7 @@ use keyderive_proto::values::{self, FieldMask};
 use prost::Message as _;
 
 use crate::dynamic::KeyLayout;
-use crate::key::{ColumnJoin, RowKeySchema, Schema, SqlColumnType};
+use crate::key::{ColumnJoin, KeySchema, RowKeySchema, SqlColumnType};
 
 const MAX_FAMILY_NAME: usize = 64;
 /// The largest encoded rule that the service accepts.
@@ -613,7 +613,7 @@ impl TableSchema {
         let columns = self.0.fields.iter().map(column_of).collect::<Option<Vec<_>>>()?;
         let is_new = |at: usize| !columns[..at].iter().any(|(name, _)| *name == columns[at].0);
         let schema =
-            (0..columns.len()).all(is_new).then(|| Schema::of_ordered_columns(table, &columns).ok())??;
+            (0..columns.len()).all(is_new).then(|| KeySchema::of_ordered_columns(table, &columns).ok())??;
         KeyLayout::of_schema(schema).ok()
     }
 

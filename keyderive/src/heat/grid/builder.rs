@@ -293,7 +293,7 @@ impl GridBuilder {
         self
     }
 
-    /// Sets permanent boundaries, such as [`Schema::bucket_splits`](crate::key::Schema::bucket_splits): sums between them are exact, and
+    /// Sets permanent boundaries, such as [`KeySchema::bucket_splits`](crate::key::KeySchema::bucket_splits): sums between them are exact, and
     /// grids that share them merge there without loss. At most half of the ranges can begin at them. Set them before you record anything.
     #[must_use]
     pub fn boundaries<B: Into<Vec<u8>>>(mut self, starts: impl IntoIterator<Item = B>) -> Self {

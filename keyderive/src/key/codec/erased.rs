@@ -10,7 +10,7 @@ use super::super::decimal;
 use super::super::encode::Part;
 use super::super::fast::{KeyBuf, append_to, holds_forbidden};
 use super::super::field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side};
-use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
+use super::super::format::{Field, FieldOrder, FieldValues, Format, KeyEncoding, Width};
 use super::super::show::Hex;
 use super::super::value::{Value, ValueRef};
 use super::bytes::{BytesCodec, other_len};
@@ -202,9 +202,9 @@ impl ErasedCodec {
     ///
     /// # Errors
     /// If no codec has this format, width, order and values.
-    pub(crate) fn of(field: &Field, layout: Layout) -> Result<Self, FieldError> {
+    pub(crate) fn of(field: &Field, layout: KeyEncoding) -> Result<Self, FieldError> {
         let (format, width, order) = (field.format(), field.width(), field.order());
-        let is_ordered = layout == Layout::OrderedCode;
+        let is_ordered = layout == KeyEncoding::OrderedCode;
         let form = match field.values() {
             FieldValues::Integer { min, max } => IntegerType::with_limits(min, max)
                 .and_then(|of| Some(Form::Integer(of, Self::integer_form(of, field, is_ordered)?))),
@@ -272,8 +272,8 @@ impl ErasedCodec {
     }
 
     /// The codec of the hash of a field.
-    pub(crate) fn of_hash(layout: Layout) -> Self {
-        let is_hex = layout == Layout::Delimited;
+    pub(crate) fn of_hash(layout: KeyEncoding) -> Self {
+        let is_hex = layout == KeyEncoding::Delimited;
         let width = Width::Fixed(if is_hex { 32 } else { 16 });
         Self { form: Form::Bytes { is_hex, len: Some(16) }, width, order: FieldOrder::Hashed }
     }
@@ -876,7 +876,7 @@ impl Part for ErasedPart<'_> {
 mod tests {
     use super::*;
     use FieldOrder::{Ascending, BitReversed, Descending};
-    use Layout::{Delimited, OrderedCode};
+    use KeyEncoding::{Delimited, OrderedCode};
     use Width::Fixed;
 
     const INT: Width = Width::Between(1, 10);
@@ -886,7 +886,7 @@ mod tests {
         format: Format,
         width: Width,
         order: FieldOrder,
-        layout: Layout,
+        layout: KeyEncoding,
     ) -> Option<ErasedCodec> {
         let field = Field::new("f", "T", format, width, order).with_values(values);
         ErasedCodec::of(&field, layout).ok()

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::Schema;
+use super::KeySchema;
 
 /// The part of a layout that says from when on keys have other salts.
 pub(crate) const BOUNDS: &str = "the number of `since` bounds";
@@ -90,7 +90,7 @@ impl fmt::Display for KeyEffect {
     }
 }
 
-impl Schema {
+impl KeySchema {
     /// How one layout differs from an older one, from the left; both as [`layout_json`](Self::layout_json) gives them. None if a text
     /// is not JSON.
     pub(crate) fn changes_between(new: &str, old: &str) -> Option<Vec<KeyChange>> {

@@ -6,13 +6,13 @@
 use std::fmt;
 
 use super::super::epoch::{BoundFault, Epoch, Literal, StoredNumber};
-use super::super::format::{Format, Layout, Width};
+use super::super::format::{Format, KeyEncoding, Width};
 use super::super::ordered::SEPARATOR;
 use super::super::salt::{Bucket, Salt, SaltPlace, Span};
-use super::{ConstText, Schema};
+use super::{ConstText, KeySchema};
 
 /// Epochs are counted from 0, the first, which has the salt of a `#[salt]` without `since` or none.
-impl Schema {
+impl KeySchema {
     /// The salt of the keys of an epoch.
     #[inline]
     pub(crate) const fn salt_of(&self, epoch: usize) -> Option<&Salt> {
@@ -122,13 +122,13 @@ impl Schema {
     fn time_in<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
         let after = self.fields().get(self.epoch_field() + 1..)?;
         match self.layout() {
-            Layout::Delimited => {
+            KeyEncoding::Delimited => {
                 let after: usize = after.iter().map(|field| field.width().min() + 1).sum();
                 let end = key.len().checked_sub(after)?;
                 let width = self.fields().get(self.epoch_field())?.width().min();
                 key.get(end.checked_sub(width)?..end)
             }
-            Layout::OrderedCode => {
+            KeyEncoding::OrderedCode => {
                 // No escape ends with the bytes of a separator, so the last one is found from the right.
                 let last_separator = |end: usize| key[..end].windows(2).rposition(|two| two == SEPARATOR);
                 let end = after.iter().try_fold(key.len(), |end, _| last_separator(end))?;
@@ -154,7 +154,7 @@ impl Schema {
 }
 
 /// The rules of salts from a date on: the fault of a schema that breaks one.
-impl Schema {
+impl KeySchema {
     const fn epoch_number(&self) -> StoredNumber {
         let field = &self.fields()[self.epoch_field()];
         StoredNumber {
@@ -221,13 +221,13 @@ impl Schema {
             .text(time.name())
             .text("`, which is found from the right end of the key, before its salt is known, so ");
         let text = match (self.layout(), field.width()) {
-            (Layout::Delimited, Width::Fixed(_)) => return None,
-            (Layout::Delimited, _) => name
+            (KeyEncoding::Delimited, Width::Fixed(_)) => return None,
+            (KeyEncoding::Delimited, _) => name
                 .text("it needs a fixed width; give it one, such as by `#[pad(n)]`, or move it before `")
                 .text(time.name())
                 .text("`"),
-            (Layout::OrderedCode, width) if width.min() > 0 => return None,
-            (Layout::OrderedCode, _) => {
+            (KeyEncoding::OrderedCode, width) if width.min() > 0 => return None,
+            (KeyEncoding::OrderedCode, _) => {
                 name.text("it must not be empty; move it before `").text(time.name()).text("`")
             }
         };
@@ -241,7 +241,7 @@ impl Schema {
             // Buckets of another number of digits differ before the separator, which begins with no digit.
             return None;
         }
-        if let Layout::OrderedCode = self.layout() {
+        if let KeyEncoding::OrderedCode = self.layout() {
             let field = &self.fields()[0];
             let is_text = matches!(field.format(), Format::Utf8);
             if is_text && salt.range() <= 64 {
@@ -318,7 +318,7 @@ impl Schema {
 
 /// Checks at compile time: each panics with the text of the compiler's error.
 #[allow(clippy::panic)] // Evaluated at compile time only.
-impl Schema {
+impl KeySchema {
     #[doc(hidden)]
     #[track_caller]
     pub const fn assert_epoch_field(&self) {

@@ -10,10 +10,10 @@ use super::super::MAX_KEY_LEN;
 use super::super::codec::{ErasedCodec, parse_date, parse_utc};
 use super::super::decimal;
 use super::super::epoch::{BoundValue, Epoch};
-use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, TimeUnit, Width};
+use super::super::format::{Field, FieldOrder, FieldValues, Format, KeyEncoding, TimeUnit, Width};
 use super::super::salt::{Salt, SaltHash, SaltPlace};
 use super::super::show::Hex;
-use super::Schema;
+use super::KeySchema;
 use crate::intern::{Interner, leak_list, leak_text};
 
 /// The longest text that is read.
@@ -22,14 +22,14 @@ const MAX_LEN: usize = 1 << 20;
 const MOST_FAULTS: usize = 100;
 
 /// A schema, with the faults that are found once it is whole.
-struct Kept {
-    schema: Schema,
+struct Interned {
+    schema: KeySchema,
     faults: Vec<String>,
 }
 
-static KEPT: Interner<Kept> = Interner::new("row keys");
+static KEPT: Interner<Interned> = Interner::new("row keys");
 
-impl Schema {
+impl KeySchema {
     /// The schema that its JSON describes, of a struct of this name if the JSON has none.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Schema {
         Self::kept(json, None).map(|(kept, _)| &kept.schema)
     }
 
-    fn kept(json: &str, key_type: Option<&str>) -> Result<(&'static Kept, Computed), Vec<String>> {
+    fn kept(json: &str, key_type: Option<&str>) -> Result<(&'static Interned, Computed), Vec<String>> {
         if json.len() > MAX_LEN {
             return Err(vec![format!("it has {} bytes, and a schema has at most {MAX_LEN}", json.len())]);
         }
@@ -86,7 +86,7 @@ struct Versions {
     format_version: u32,
 }
 
-/// The names that the documentation of [`Schema`] lists.
+/// The names that the documentation of [`KeySchema`] lists.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SchemaForm {
@@ -95,7 +95,7 @@ struct SchemaForm {
     key_type: Option<String>,
     #[serde(rename = "format_version")]
     _format_version: u32,
-    layout: Layout,
+    layout: KeyEncoding,
     delimiter: Option<char>,
     tag: Option<String>,
     salt: Option<SaltForm>,
@@ -214,7 +214,7 @@ struct CodeForm {
 #[derive(Debug)]
 struct Content {
     key_type: String,
-    layout: Layout,
+    layout: KeyEncoding,
     delimiter: u8,
     tag: Option<String>,
     salt: Option<SaltForm>,
@@ -351,7 +351,7 @@ impl SchemaForm {
                 faults.push(format!("`{place}`: {fault}"));
             }
         };
-        if (self.layout, self.delimiter) == (Layout::Delimited, None) {
+        if (self.layout, self.delimiter) == (KeyEncoding::Delimited, None) {
             fault("delimiter", &"the text layout has a delimiter, such as \"#\"");
         }
         if self.fields.is_empty() {
@@ -366,7 +366,7 @@ impl SchemaForm {
             }
         }
         for (at, salt) in self.salts().enumerate() {
-            if (self.layout, &salt.sep) == (Layout::Delimited, &None) {
+            if (self.layout, &salt.sep) == (KeyEncoding::Delimited, &None) {
                 let place = self.salt_place(at);
                 fault(
                     &format!("{place}.sep"),
@@ -445,10 +445,7 @@ impl SchemaForm {
         };
         rules::Key {
             name: self.key_type.clone().unwrap_or_default(),
-            encoding: match self.layout {
-                Layout::Delimited => rules::Encoding::Text,
-                Layout::OrderedCode => rules::Encoding::Ordered,
-            },
+            encoding: self.layout,
             delimiter: self.delimiter,
             tag: self.tag.clone(),
             salts: self.salts().zip(bounds).map(salt).collect(),
@@ -501,7 +498,7 @@ fn bound_of(values: &ValuesForm, text: &str) -> Option<BoundValue> {
 
 impl FieldForm {
     /// Why no field is stored so.
-    fn fault(&self, layout: Layout) -> Option<String> {
+    fn fault(&self, layout: KeyEncoding) -> Option<String> {
         let widths = [self.width, self.hash_of.as_ref().map_or(self.width, |of| of.width)];
         for width in widths {
             let most = match width {
@@ -519,7 +516,7 @@ impl FieldForm {
         let (format, order, width) = match &self.hash_of {
             None => (&self.format, &self.order, self.width),
             Some(of) => {
-                let digits = if layout == Layout::Delimited { 32 } else { 16 };
+                let digits = if layout == KeyEncoding::Delimited { 32 } else { 16 };
                 let is_hash = matches!((&self.format, &self.order), (FormatForm::Md5, OrderForm::Hashed));
                 if !is_hash || !matches!(self.width, Width::Fixed(width) if width == digits) {
                     return Some(format!(
@@ -549,8 +546,8 @@ impl FieldForm {
             }
             let digits = decimal::width(greatest.into());
             let is_stored_so = match (layout, &format, width) {
-                (Layout::Delimited, Format::Decimal, Width::Fixed(width)) => width == digits,
-                (Layout::OrderedCode, Format::Int64, Width::Between(1, 10)) => {
+                (KeyEncoding::Delimited, Format::Decimal, Width::Fixed(width)) => width == digits,
+                (KeyEncoding::OrderedCode, Format::Int64, Width::Between(1, 10)) => {
                     i64::try_from(greatest).is_ok()
                 }
                 _ => false,
@@ -568,10 +565,10 @@ impl FieldForm {
 
 impl Content {
     /// Makes the schema; what it is made of stays in memory for the life of the process.
-    fn keep(&self) -> Kept {
+    fn keep(&self) -> Interned {
         let fields = leak_list(self.fields.iter().map(|field| field.leak(self.layout)));
         let salt = |form: &SaltForm| self.salt_of(form);
-        let mut schema = Schema::new(
+        let mut schema = KeySchema::new(
             leak_text(&self.key_type),
             self.delimiter,
             self.tag.as_deref().map(leak_text),
@@ -593,7 +590,7 @@ impl Content {
             schema = schema.with_epochs(time, leak_list(epochs));
         }
         let faults = schema.faults();
-        Kept { schema, faults }
+        Interned { schema, faults }
     }
 
     fn index_of(&self, name: &str) -> Option<usize> {
@@ -617,7 +614,7 @@ impl Content {
 }
 
 impl FieldContent {
-    fn leak(&self, layout: Layout) -> Field {
+    fn leak(&self, layout: KeyEncoding) -> Field {
         let codes = |list: &[CodeForm]| {
             let codes = ValuesForm::codes(list)?;
             Some(leak_list(codes.into_iter().zip(list).map(|(code, one)| (code, leak_text(&one.name)))))
@@ -674,7 +671,7 @@ fn type_of(values: FieldValues) -> &'static str {
 }
 
 /// The rules that a whole schema keeps.
-impl Schema {
+impl KeySchema {
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if self.min_len() > MAX_KEY_LEN {
@@ -683,7 +680,7 @@ impl Schema {
                 self.min_len()
             ));
         }
-        if let (Layout::Delimited, Some(fault)) = (self.layout(), self.fault_of_delimiter()) {
+        if let (KeyEncoding::Delimited, Some(fault)) = (self.layout(), self.fault_of_delimiter()) {
             faults.push(format!("`delimiter`: {fault}"));
         }
         if !self.has_epochs() {
@@ -714,7 +711,7 @@ impl Schema {
 
 impl Computed {
     /// Where the text says something else than what is computed.
-    fn faults(&self, schema: &Schema) -> Vec<String> {
+    fn faults(&self, schema: &KeySchema) -> Vec<String> {
         let mut faults = Vec::new();
         let mut compare = |place: String, found: &dyn std::fmt::Display, computed: &dyn std::fmt::Display| {
             if found.to_string() != computed.to_string() {

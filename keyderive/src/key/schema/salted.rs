@@ -1,12 +1,12 @@
 //! The salt in keys: the head that it is written in, the bucket that the fields choose, and where a stored key has it.
 
-use super::super::format::{Layout, Width};
+use super::super::format::{KeyEncoding, Width};
 use super::super::ordered;
 use super::super::salt::{Bucket, Salt, SaltHash, SaltPlace, Span, hash_code};
-use super::Schema;
+use super::KeySchema;
 
 /// The head of a key: the tag and the salt.
-impl Schema {
+impl KeySchema {
     /// The length of the tag and the salt, each with its separator; if `bucket` is `None`, with the shortest bucket.
     pub(crate) const fn head_len(&self, salt: Option<&Salt>, bucket: Option<i32>) -> usize {
         let tag = match self.tag {
@@ -54,8 +54,8 @@ impl Schema {
     #[inline]
     pub(crate) const fn numbered(&self, salt: &Salt, number: i32) -> Bucket {
         match self.layout {
-            Layout::Delimited => salt.numbered(number),
-            Layout::OrderedCode => Bucket::unpadded(number),
+            KeyEncoding::Delimited => salt.numbered(number),
+            KeyEncoding::OrderedCode => Bucket::unpadded(number),
         }
     }
 
@@ -72,7 +72,7 @@ impl Schema {
     /// In the text layout the head ends with a separator. In the ordered layout it does not, since a key whose fields are
     /// all empty ends there.
     pub(crate) fn write_head(&self, bucket: Option<Bucket>, left: &[u8], out: &mut Vec<u8>) {
-        if let Layout::OrderedCode = self.layout {
+        if let KeyEncoding::OrderedCode = self.layout {
             return self.write_ordered_head(bucket, out);
         }
         let write_salt = |out: &mut Vec<u8>| {
@@ -111,7 +111,7 @@ impl Schema {
     /// What all keys of a bucket begin with. If the salt stands before the tag, key types with other tags share it.
     fn bucket_start(&self, salt: &Salt, bucket: Bucket) -> Vec<u8> {
         let mut start = Vec::with_capacity(64);
-        if let Layout::OrderedCode = self.layout {
+        if let KeyEncoding::OrderedCode = self.layout {
             self.write_ordered_head(Some(bucket), &mut start);
             return start;
         }
@@ -138,7 +138,7 @@ impl Schema {
 }
 
 /// The salt in stored keys.
-impl Schema {
+impl KeySchema {
     /// Splits a stored key into the parts before and after its salt. To compare keys of one key type by their fields,
     /// compare these two parts.
     ///
@@ -164,8 +164,8 @@ impl Schema {
             let (front, rest) = key.split_at_checked(self.salt_start(salt, key)?)?;
             let len = match (bucket, self.layout()) {
                 (None, _) => 0,
-                (Some(bucket), Layout::Delimited) => bucket.len() + self.salt_end(salt).len(),
-                (Some(_), Layout::OrderedCode) => self.salt_len(salt, rest)?,
+                (Some(bucket), KeyEncoding::Delimited) => bucket.len() + self.salt_end(salt).len(),
+                (Some(_), KeyEncoding::OrderedCode) => self.salt_len(salt, rest)?,
             };
             Some((front, rest.get(len..)?))
         });
@@ -177,8 +177,8 @@ impl Schema {
         let salt = self.salt_of(self.epoch_in(key))?;
         let rest = key.get(self.salt_start(salt, key)?..)?;
         match self.layout() {
-            Layout::Delimited => Some(salt.read(rest)?.0),
-            Layout::OrderedCode => {
+            KeyEncoding::Delimited => Some(salt.read(rest)?.0),
+            KeyEncoding::OrderedCode => {
                 let (raw, _) = ordered::take_part(rest).ok()?;
                 ordered::read_int(&raw)?.try_into().ok()
             }
@@ -190,8 +190,8 @@ impl Schema {
         let mut key = front.to_vec();
         if let (Some(salt), Some(bucket)) = (self.first_salt(), bucket) {
             match self.layout() {
-                Layout::Delimited => self.write_salt(salt, bucket, &mut key),
-                Layout::OrderedCode => {
+                KeyEncoding::Delimited => self.write_salt(salt, bucket, &mut key),
+                KeyEncoding::OrderedCode => {
                     key.clear();
                     self.write_head(Some(bucket), &[], &mut key);
                     if !after.is_empty() {
@@ -207,8 +207,8 @@ impl Schema {
     /// Where the fields begin in a key without a salt: after the tag and its separator.
     fn fields_start(&self) -> usize {
         let separator = match self.layout() {
-            Layout::Delimited => 1,
-            Layout::OrderedCode => ordered::SEPARATOR.len(),
+            KeyEncoding::Delimited => 1,
+            KeyEncoding::OrderedCode => ordered::SEPARATOR.len(),
         };
         self.tag().map_or(0, |tag| self.tag_len(tag) + separator)
     }
@@ -243,8 +243,8 @@ impl Schema {
     /// The length of the salt with its separator.
     fn salt_len(&self, salt: &Salt, rest: &[u8]) -> Option<usize> {
         match self.layout() {
-            Layout::Delimited => Some(salt.read(rest)?.1 + self.salt_end(salt).len()),
-            Layout::OrderedCode => {
+            KeyEncoding::Delimited => Some(salt.read(rest)?.1 + self.salt_end(salt).len()),
+            KeyEncoding::OrderedCode => {
                 let (_, len) = ordered::take_part(rest).ok()?;
                 let separator = if rest.len() > len { ordered::SEPARATOR.len() } else { 0 };
                 Some(len + separator)
@@ -257,7 +257,7 @@ impl Schema {
 ///
 /// Contiguous fields are hashed in place; others are copied together first.
 #[inline(always)]
-pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema) -> i32 {
+pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &KeySchema) -> i32 {
     if let SaltHash::Java = salt.hash() {
         let tag = schema.tag().map(str::as_bytes);
         let fields = spans.iter().map(|span| &key[span.start..span.end]);
@@ -267,7 +267,7 @@ pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema
             parts.fold(first, |hash, part| hash_code(hash_code(hash, schema.separator()), part)),
         );
     }
-    let ordered = matches!(schema.layout(), Layout::OrderedCode);
+    let ordered = matches!(schema.layout(), KeyEncoding::OrderedCode);
     // An ordered key drops empty fields at the end.
     let dropped = |field: usize| ordered && spans[field].start == spans[field].end;
     if let Some((first, last)) = salt.contiguous_fields()

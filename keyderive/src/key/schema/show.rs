@@ -5,18 +5,18 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::super::epoch::{BoundValue, Epoch};
-use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
+use super::super::format::{Field, FieldOrder, FieldValues, Format, KeyEncoding, Width};
 use super::super::salt::{Salt, SaltHash, SaltPlace};
 use super::super::show::{Byte, Hex, Readable};
-use super::{Fingerprint, KeyPart, LenBounds, Schema};
+use super::{Fingerprint, KeyPart, KeySchema, LenBounds};
 
 /// The layout as a table, with a line for each part.
-impl fmt::Display for Schema {
+impl fmt::Display for KeySchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.key_type)?;
         match self.layout {
-            Layout::Delimited => write!(f, "text layout, delimiter {}", Byte(self.delimiter()))?,
-            Layout::OrderedCode => f.write_str("ordered layout, separator 00 01")?,
+            KeyEncoding::Delimited => write!(f, "text layout, delimiter {}", Byte(self.delimiter()))?,
+            KeyEncoding::OrderedCode => f.write_str("ordered layout, separator 00 01")?,
         }
         write!(f, ", {}, fingerprint {}", ByteCount(self.min_len(), self.max_len()), self.fingerprint())?;
         let lines = self.lines();
@@ -37,7 +37,7 @@ impl fmt::Display for Schema {
     }
 }
 
-impl Schema {
+impl KeySchema {
     /// The layout in one line, such as `BATTERY#<salt 0 to 3>#<user>#<at>`; the ordered layout's separator is shown as
     /// ` | `.
     #[must_use]
@@ -74,8 +74,8 @@ impl Schema {
 
     fn write_separator(&self, f: &mut fmt::Formatter<'_>, separator: &[u8]) -> fmt::Result {
         match self.layout {
-            Layout::Delimited => write!(f, "{}", Readable(separator)),
-            Layout::OrderedCode => f.write_str(" | "),
+            KeyEncoding::Delimited => write!(f, "{}", Readable(separator)),
+            KeyEncoding::OrderedCode => f.write_str(" | "),
         }
     }
 
@@ -123,8 +123,8 @@ impl Schema {
 
     fn separator_name(&self) -> &'static str {
         match self.layout {
-            Layout::Delimited => "delimiter",
-            Layout::OrderedCode => "separator",
+            KeyEncoding::Delimited => "delimiter",
+            KeyEncoding::OrderedCode => "separator",
         }
     }
 
@@ -169,12 +169,12 @@ impl Schema {
             None => Ok(()),
         });
         match (self.layout, salt.hash()) {
-            (Layout::OrderedCode, _) => format!("{first} to {last} as an Int64, FarmHash of {over}"),
-            (Layout::Delimited, SaltHash::Farm) => {
+            (KeyEncoding::OrderedCode, _) => format!("{first} to {last} as an Int64, FarmHash of {over}"),
+            (KeyEncoding::Delimited, SaltHash::Farm) => {
                 let digits = salt.width();
                 format!("{first:0digits$} to {last}, FarmHash of {over}{sep}")
             }
-            (Layout::Delimited, SaltHash::Java) => {
+            (KeyEncoding::Delimited, SaltHash::Java) => {
                 format!("{first} to {last}, `String.hashCode` of the key without its salt{sep}")
             }
         }
@@ -210,13 +210,13 @@ impl fmt::Display for ByteCount {
     }
 }
 
-impl Serialize for Schema {
+impl Serialize for KeySchema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.data(true).serialize(serializer)
     }
 }
 
-impl Schema {
+impl KeySchema {
     /// The schema as JSON without the names of Rust types. Key types of one fingerprint differ in it by the values that their fields can
     /// hold.
     #[cfg(feature = "client")]
@@ -226,7 +226,7 @@ impl Schema {
     }
 
     fn data(&self, has_rust_names: bool) -> SchemaData {
-        let text = matches!(self.layout, Layout::Delimited);
+        let text = matches!(self.layout, KeyEncoding::Delimited);
         let fields = self.fields.iter().enumerate().map(|(at, field)| FieldData {
             name: field.name(),
             r#type: has_rust_names.then(|| field.rust_type()),
@@ -264,7 +264,7 @@ impl Schema {
     }
 
     fn salt_data(&self, salt: &Salt) -> SaltData {
-        let text = matches!(self.layout, Layout::Delimited);
+        let text = matches!(self.layout, KeyEncoding::Delimited);
         SaltData {
             range: salt.range(),
             hash: salt.hash(),
@@ -280,14 +280,14 @@ impl Schema {
     }
 }
 
-/// The documentation of [`Schema`] lists these names.
+/// The documentation of [`KeySchema`] lists these names.
 #[derive(Serialize)]
 struct SchemaData {
     version: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     key_type: Option<&'static str>,
     format_version: u32,
-    layout: Layout,
+    layout: KeyEncoding,
     delimiter: Option<char>,
     tag: Option<&'static str>,
     salt: Option<SaltData>,

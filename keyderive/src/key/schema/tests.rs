@@ -353,7 +353,8 @@ fn rust_types_are_not_the_layout() {
         }
     }
 
-    let types = |schema: &Schema| schema.fields().iter().map(Field::rust_type).collect::<Vec<_>>().join(" ");
+    let types =
+        |schema: &KeySchema| schema.fields().iter().map(Field::rust_type).collect::<Vec<_>>().join(" ");
     let (owned, lent) = (UserKey::SCHEMA, lent::UserKey::SCHEMA);
     assert_eq!([types(owned), types(lent)], ["String u64", "&'a str core::primitive::u64"]);
     assert_eq!(owned.fingerprint(), lent.fingerprint());
@@ -363,7 +364,7 @@ fn rust_types_are_not_the_layout() {
 #[test]
 fn offsets_end_where_widths_vary() {
     let offsets =
-        |schema: &Schema| (0..schema.fields().len() + 1).map(|at| schema.offset(at)).collect::<Vec<_>>();
+        |schema: &KeySchema| (0..schema.fields().len() + 1).map(|at| schema.offset(at)).collect::<Vec<_>>();
     #[derive(RowKey)]
     #[row_key(tag = "T")]
     #[salt(range = 12)]
@@ -390,7 +391,7 @@ fn offsets_end_where_widths_vary() {
 
 #[test]
 fn the_greatest_length() {
-    let len = |schema: &Schema| (schema.min_len(), schema.max_len());
+    let len = |schema: &KeySchema| (schema.min_len(), schema.max_len());
     assert_eq!(len(TradeKey::SCHEMA), (126, 4096));
     // `-11-phone#` and 8 digits.
     assert_eq!(len(PhoneKey::SCHEMA), (16, 18));
@@ -478,8 +479,8 @@ fn numbers_with_zero_bytes() {
 #[test]
 fn ordered_salts_of_every_range() {
     for range in 2..=4096_u16 {
-        let schema = Schema::new("Key", b'#', None, Some(Salt::new(range, &[])), &[]);
-        let schema = schema.with_layout(Layout::OrderedCode);
+        let schema = KeySchema::new("Key", b'#', None, Some(Salt::new(range, &[])), &[]);
+        let schema = schema.with_layout(KeyEncoding::OrderedCode);
         let salt = schema.salt().unwrap();
         let longest = salt.buckets().map(|bucket| escaped_int(bucket.into()).1).max().unwrap();
         assert_eq!(schema.salt_len_bounds(), LenBounds { min: 1, max: longest }, "{range}");

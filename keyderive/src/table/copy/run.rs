@@ -12,14 +12,14 @@ use super::report::{CopyError, CopyFindings, CopyReport, Reason};
 use super::{CopyTo, Settings, checkpoint};
 use crate::client::{Error, Family, Granularity, Mutations, TableInfo};
 use crate::key::ShownKey;
-use crate::table::handle::Written;
+use crate::table::handle::WriteScope;
 use crate::table::reserved::is_reserved;
 use crate::table::transfer::{
     CellCopy, Checked, Engine, Every, Examined, Mapping, Paced, PartsLeft, Puts, Reporter, Sink, Store,
     TableRows, Tracker, TransferError, Watched, compare, first_row,
 };
 use crate::table::watch::WatchedTable;
-use crate::table::{Handle, declared};
+use crate::table::{UntypedTable, declared};
 
 pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let CopyTo { mut mapping, settings, checkpoint: path, mut stop, on_progress } = copy;
@@ -164,11 +164,11 @@ async fn begin(
     writes: bool,
 ) -> Result<Begun, Error> {
     let Mapping { old, new, .. } = mapping;
-    old.ensure_fits(Written::Nothing).await?;
+    old.ensure_fits(WriteScope::Nothing).await?;
     new.check_reads_copied(old).await?;
     match writes {
-        true => new.ensure_fits(Written::Rows).await?,
-        false => new.ensure_fits(Written::Nothing).await?,
+        true => new.ensure_fits(WriteScope::Rows).await?,
+        false => new.ensure_fits(WriteScope::Nothing).await?,
     }
     let old_info = old.client.table_info(&old.name).await?;
     let new_info = new.client.table_info(&new.name).await?;
@@ -199,7 +199,7 @@ async fn begin(
 }
 
 /// Fails if both tables are one, and a key does not show which type it has. A request must have shown that they exist.
-fn check_distinct(old: &Handle, new: &Handle) -> Result<(), Error> {
+fn check_distinct(old: &UntypedTable, new: &UntypedTable) -> Result<(), Error> {
     let is_one = old.client.target() == new.client.target()
         && old.client.table_name(&old.name) == new.client.table_name(&new.name)
         && old.client.table_id(&old.name) == new.client.table_id(&new.name);
@@ -277,7 +277,7 @@ fn check_families(old: &TableInfo, new: &TableInfo) -> Result<HashMap<String, Ar
 }
 
 /// Fails if the new table has a row of its key type.
-async fn check_empty(new: &Handle) -> Result<(), Error> {
+async fn check_empty(new: &UntypedTable) -> Result<(), Error> {
     match first_row(new).await? {
         None => Ok(()),
         Some(row) => Err(Error::mismatch(
@@ -294,7 +294,7 @@ async fn check_empty(new: &Handle) -> Result<(), Error> {
 }
 
 /// Fails if the new table has lost the rows that a checkpoint counts: a table that was created again has the same name.
-async fn check_resumed(new: &Handle, checkpoint: &PartsLeft, path: &Path) -> Result<(), Error> {
+async fn check_resumed(new: &UntypedTable, checkpoint: &PartsLeft, path: &Path) -> Result<(), Error> {
     if checkpoint.copied() == 0 || first_row(new).await?.is_some() {
         return Ok(());
     }

@@ -9,9 +9,9 @@ use crate::client::{Error, ROWS_PER_TURN};
 use crate::dynamic::{DynKey, DynRow, DynRowRef, KeyLayout, RowBuffer, RowReader};
 use crate::row::{RawRow, copy_without_presence};
 use crate::table::scan::{Passed, VisitError};
-use crate::table::{Handle, ReadRow, Rows, Scan, Skipped};
+use crate::table::{RowType, Rows, Scan, Skipped, UntypedTable};
 
-impl<R: ReadRow<DynKey>> Scan<DynKey, R> {
+impl<R: RowType<DynKey>> Scan<DynKey, R> {
     /// Runs the scan and calls `visit` with each row, borrowed, with all columns of the row type; returns how many there were.
     ///
     /// ```
@@ -91,7 +91,7 @@ impl<R: ReadRow<DynKey>> Scan<DynKey, R> {
     /// If the row type declares no column with one of these indices.
     pub fn cursor(self, columns: impl IntoIterator<Item = usize>) -> Result<DynCursor, Error> {
         let columns: Vec<usize> = columns.into_iter().collect();
-        let Handle { name, key, visible, .. } = &self.table.handle;
+        let UntypedTable { name, key, visible, .. } = &self.table.handle;
         let (schema, key) = (visible.schema(), KeyLayout::of_checked(key.schema()));
         let count = schema.declared_columns().count();
         if let Some(at) = columns.iter().find(|at| **at >= count) {
@@ -213,7 +213,7 @@ impl DynCursor {
     fn read<'r, E>(
         key: &KeyLayout,
         reader: &mut RowReader,
-        handle: &Handle,
+        handle: &UntypedTable,
         row: &'r RawRow,
         unmarked: &'r mut RawRow,
         read: &mut RowBuffer<'r>,

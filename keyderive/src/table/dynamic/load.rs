@@ -6,7 +6,7 @@ use super::DynTable;
 use crate::client::{Entry, Error};
 use crate::dynamic::{DynKey, DynRow};
 use crate::row::RowWriter;
-use crate::table::Handle;
+use crate::table::UntypedTable;
 use crate::table::load::{Load, LoadItem, LoadTarget, RowParts};
 
 impl DynTable {
@@ -42,7 +42,7 @@ impl DynTable {
 impl LoadTarget for DynTable {
     type Item = (DynKey, DynRow);
 
-    fn handle(&self) -> &Handle {
+    fn handle(&self) -> &UntypedTable {
         &self.table.handle
     }
 

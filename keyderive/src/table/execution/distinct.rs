@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use crate::client::{Error, Route};
-use crate::key::{KeyType, Schema};
+use crate::key::{KeySchema, KeyType};
 use crate::plan::{KeyRange, Leading};
 use crate::row::RawRow;
 
@@ -163,7 +163,7 @@ struct Interleaved {
 }
 
 impl Delivered {
-    pub(super) fn new(schema: &Schema, count: usize, is_ordered: bool) -> Self {
+    pub(super) fn new(schema: &KeySchema, count: usize, is_ordered: bool) -> Self {
         let interleaved = (!is_ordered && is_spread(schema, count)).then(Interleaved::default);
         Self { count, last: None, interleaved }
     }
@@ -216,7 +216,7 @@ impl Delivered {
 
 /// Whether several buckets can have rows with one value of the first `count` fields, beside those of one choice of the fields left of
 /// the salt.
-pub(crate) fn is_spread(schema: &Schema, count: usize) -> bool {
+pub(crate) fn is_spread(schema: &KeySchema, count: usize) -> bool {
     schema.salts().flatten().any(|salt| {
         let is_chosen_by_more = schema.has_epochs() || salt.over().iter().any(|field| *field >= count);
         count > salt.fields_before() && is_chosen_by_more

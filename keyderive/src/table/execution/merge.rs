@@ -4,7 +4,7 @@ use std::task::{Context, Poll, ready};
 
 use super::bucket::BucketScan;
 use crate::client::{Error, RowCursor};
-use crate::key::{Bucket, SaltPlace, Schema};
+use crate::key::{Bucket, KeySchema, SaltPlace};
 use crate::row::RawRow;
 
 /// Buckets that are read side by side.
@@ -30,7 +30,7 @@ enum Order {
 }
 
 impl Merge {
-    pub(super) fn ordered(bucket_scans: Vec<BucketScan>, schema: &'static Schema, reversed: bool) -> Self {
+    pub(super) fn ordered(bucket_scans: Vec<BucketScan>, schema: &'static KeySchema, reversed: bool) -> Self {
         let count = bucket_scans.len();
         if count == 1 {
             return Self::unordered(bucket_scans);
@@ -204,12 +204,12 @@ struct Head {
 
 impl Head {
     #[inline]
-    fn new(index: usize, bucket_scan: &BucketScan, schema: &Schema) -> Self {
+    fn new(index: usize, bucket_scan: &BucketScan, schema: &KeySchema) -> Self {
         Self::of_key(index, key(bucket_scan), bucket_scan.bucket(), schema)
     }
 
     #[inline]
-    fn of_key(index: usize, key: &[u8], bucket: Option<Bucket>, schema: &Schema) -> Self {
+    fn of_key(index: usize, key: &[u8], bucket: Option<Bucket>, schema: &KeySchema) -> Self {
         let (front, after) = match schema.has_epochs() {
             // A foreign row can have the time of another epoch than its bucket is of.
             true => schema.split_at_bucket(bucket, key),
@@ -243,13 +243,13 @@ fn first_bytes(bytes: &[u8]) -> u128 {
 
 /// A binary heap of the buckets that have a row, the first row at the top. The rows stay in their streams.
 struct Heap {
-    schema: &'static Schema,
+    schema: &'static KeySchema,
     reversed: bool,
     heads: Vec<Head>,
 }
 
 impl Heap {
-    fn new(schema: &'static Schema, reversed: bool, capacity: usize) -> Self {
+    fn new(schema: &'static KeySchema, reversed: bool, capacity: usize) -> Self {
         Self { schema, reversed, heads: Vec::with_capacity(capacity) }
     }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use crate::client::{Entry, Error};
 use crate::key::TableKey;
 use crate::row::Row;
-use crate::table::{Handle, Table};
+use crate::table::{Table, UntypedTable};
 
 /// Which parts of a row are written.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub(crate) enum RowParts {
     /// The columns, and what the row adds to aggregates.
     All { merges: bool },
     /// The columns alone, of a load that writes `All` else.
-    WithoutAdditions { merges: bool },
+    ValuesOnly { merges: bool },
     /// What it adds to aggregates.
     Additions,
 }
@@ -26,7 +26,7 @@ impl RowParts {
     /// The same without additions.
     pub(super) fn without_additions(self) -> Self {
         match self {
-            Self::All { merges } => Self::WithoutAdditions { merges },
+            Self::All { merges } => Self::ValuesOnly { merges },
             parts => parts,
         }
     }
@@ -37,7 +37,7 @@ pub(crate) trait LoadTarget: fmt::Debug + Send + Sync {
     /// A key and a row.
     type Item;
 
-    fn handle(&self) -> &Handle;
+    fn handle(&self) -> &UntypedTable;
 
     /// The same table, whose calls are retried as long as the settings allow.
     fn without_retry_budget(self) -> Self;
@@ -55,7 +55,7 @@ pub(crate) trait LoadTarget: fmt::Debug + Send + Sync {
 impl<K: TableKey, R: Row> LoadTarget for Table<K, R> {
     type Item = (K, R);
 
-    fn handle(&self) -> &Handle {
+    fn handle(&self) -> &UntypedTable {
         &self.handle
     }
 
@@ -67,13 +67,13 @@ impl<K: TableKey, R: Row> LoadTarget for Table<K, R> {
         match parts {
             RowParts::Columns { merges } => self.encode_row(entry, key, row, merges)?,
             RowParts::All { merges } => self.encode_row_and_additions(entry, key, row, merges)?,
-            RowParts::WithoutAdditions { merges } => {
+            RowParts::ValuesOnly { merges } => {
                 self.encode_without_additions(entry, key, row, merges)?;
             }
             RowParts::Additions => self.encode_additions(entry, key, row)?,
         }
         match parts {
-            RowParts::WithoutAdditions { .. } | RowParts::Additions if entry.mutations.is_empty() => Ok(()),
+            RowParts::ValuesOnly { .. } | RowParts::Additions if entry.mutations.is_empty() => Ok(()),
             _ => entry.check(&self.handle.name),
         }
     }

@@ -15,8 +15,8 @@ use tokio::task::yield_now;
 use super::report::Reason;
 use super::{Checkpoint, Load, LoadError, LoadItem, LoadReport, LoadTarget, RowParts, Settings, WriteMode};
 use crate::client::{Entry, Error};
-use crate::table::Handle;
-use crate::table::handle::Written;
+use crate::table::UntypedTable;
+use crate::table::handle::WriteScope;
 use crate::table::transfer::{
     Additions, Engine, Every, IfAbsent, Intake, MayBeCounted, Policy, Puts, READ_AT_ONCE, Reporter, Sink,
     Source, Store, Tracker, TransferError, Watched,
@@ -123,7 +123,7 @@ const FRESH_FOR: Duration = Duration::from_secs(30);
 /// The items that may be counted twice, if they may not.
 fn additions(
     begin: &Checkpoint,
-    table: &Handle,
+    table: &UntypedTable,
     settings: &Settings,
 ) -> Result<Option<Additions>, MayBeCounted> {
     let Some(sums) = begin.sums() else { return Ok(None) };
@@ -138,7 +138,7 @@ fn additions(
 /// Checks the checkpoint against the table; returns it, bound to the table, and where its partitions begin.
 async fn begin(
     given: &Checkpoint,
-    table: &Handle,
+    table: &UntypedTable,
     settings: &Settings,
 ) -> Result<(Checkpoint, Vec<Vec<u8>>), Error> {
     given.check(table)?;
@@ -150,7 +150,7 @@ async fn begin(
              one that was there; leave one of both out",
         ));
     }
-    table.ensure_fits(Written::Rows).await?;
+    table.ensure_fits(WriteScope::Rows).await?;
     let starts = table.partition_starts().await?;
     // The requests have shown that the table exists, so its id is known now.
     Ok((given.bound_to(table)?, starts))

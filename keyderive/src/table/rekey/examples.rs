@@ -14,7 +14,7 @@ use super::state::{Example, Side};
 use crate::client::{Error, ReadRows, Route};
 use crate::key::ShownKey;
 use crate::row::{RawRow, RowFilter};
-use crate::table::Handle;
+use crate::table::UntypedTable;
 use crate::table::handle::windows;
 
 /// How many rows are recorded, at most.
@@ -24,7 +24,7 @@ const MAX_EXAMPLES: usize = 16;
 const MAX_BYTES: usize = 2048;
 
 /// The first rows of some partitions of the old table.
-pub(super) async fn of_table(old: &Handle, keys: &dyn PairKeys) -> Result<Vec<Example>, Error> {
+pub(super) async fn of_table(old: &UntypedTable, keys: &dyn PairKeys) -> Result<Vec<Example>, Error> {
     if keys.reads_rows() {
         return Ok(Vec::new());
     }

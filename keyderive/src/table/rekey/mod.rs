@@ -333,7 +333,7 @@ impl Client {
     /// It reads the old table's schema and the state, and writes nothing. A task renews the state until the migration is dropped.
     ///
     /// # Errors
-    /// If the mapping is of other layouts, or has [no way back](crate::dynamic::KeyMapping::check_way_back);
+    /// If the mapping is of other layouts, or has [no way back](crate::dynamic::KeyMapping::check_reversible);
     /// [`is_table_mismatch`](Error::is_table_mismatch) if the tables are re-keyed by another mapping, and the others of
     /// [`rekeyed`](Self::rekeyed).
     ///
@@ -356,7 +356,7 @@ impl Client {
                 let [old_key, new_key] = &layouts;
                 let checked = mapping.check_layouts([(old.name(), old_key), (new.name(), new_key)]);
                 checked.map_err(|(table, fault)| Error::definition(table, fault))?;
-                mapping.check_way_back().map_err(|error| {
+                mapping.check_reversible().map_err(|error| {
                     let fault = format!(
                         "it cannot be re-keyed by the mapping `{mapping}`, which has no way back: {error}"
                     );

@@ -27,7 +27,7 @@ use crate::client::{
 };
 use crate::key::KeyType;
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
-use crate::table::Handle;
+use crate::table::UntypedTable;
 use crate::table::reserved::{ORIGINS, is_reserved};
 use crate::table::transfer::{Origin, StoredRow};
 
@@ -47,7 +47,7 @@ impl Origin {
     fn value(self) -> &'static str {
         match self {
             Self::Copied => "c",
-            Self::Written => "w",
+            Self::WriteScope => "w",
         }
     }
 
@@ -60,7 +60,7 @@ impl Origin {
     pub(super) fn of(row: Option<&RawRow>) -> Option<Self> {
         let origin = row?.newest(ORIGINS, ORIGIN_COLUMN)?;
         // Any other value was no copy.
-        Some(if origin.value() == b"c" { Self::Copied } else { Self::Written })
+        Some(if origin.value() == b"c" { Self::Copied } else { Self::WriteScope })
     }
 }
 
@@ -196,8 +196,8 @@ impl TablePair {
     }
 
     /// One of the tables, as its stored rows.
-    pub(super) fn table(&self, client: &Client, side: Side) -> Handle {
-        Handle::stored(client, self.route(side), self.key_type(side))
+    pub(super) fn table(&self, client: &Client, side: Side) -> UntypedTable {
+        UntypedTable::stored(client, self.route(side), self.key_type(side))
     }
 
     pub(super) fn lease(&self) -> &Arc<Lease> {
@@ -614,7 +614,7 @@ impl TablePair {
         if self.is_known_without_origins(view) {
             return Ok(plain(changes).await?);
         }
-        let mut written = Mutations::from(vec![Origin::Written.set()]);
+        let mut written = Mutations::from(vec![Origin::WriteScope.set()]);
         written.extend(&changes);
         match sent.send(client.mutate_row(table, key.clone(), written)).await {
             Ok(()) => Ok(()),
@@ -672,7 +672,7 @@ impl TablePair {
             }
         };
         let (table, key) = (self.route(front), keys.of(front).clone());
-        let mut written = Mutations::from(vec![Origin::Written.set()]);
+        let mut written = Mutations::from(vec![Origin::WriteScope.set()]);
         let Some(base) = base else {
             written.extend(&self.changed(change));
             return Ok(sent.send(client.mutate_row(table, key, written)).await?);
@@ -692,7 +692,7 @@ impl TablePair {
     pub(super) fn counts_in_base(front: Side, row: &RawRow) -> bool {
         match front {
             Side::New => has_data(row),
-            Side::Old => Origin::of(Some(row)) == Some(Origin::Written),
+            Side::Old => Origin::of(Some(row)) == Some(Origin::WriteScope),
         }
     }
 
@@ -801,7 +801,7 @@ impl TablePair {
         changes: &[Mutations],
     ) -> Result<Vec<Result<(), Error>>, Error> {
         let all = 0..keys.len();
-        let origin = || Mutations::from(vec![Origin::Written.set()]);
+        let origin = || Mutations::from(vec![Origin::WriteScope.set()]);
         let (all, sent) = (&all, &Sent::default());
         let call = Call::Repeatable { sent };
         self.run(client, None, call, |view, client| async move {

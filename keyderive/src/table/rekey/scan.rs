@@ -23,7 +23,7 @@ use super::control::View;
 use super::pair::TablePair;
 use super::state::{Reads, Side, Writes};
 use crate::client::{Error, RekeyingEnd, Route};
-use crate::key::{Field, KeyType, Schema, ShownKey};
+use crate::key::{Field, KeySchema, KeyType, ShownKey};
 use crate::plan::{KeyRange, Plan, PlanError};
 use crate::row::{RawRow, RowFilter};
 use crate::table::execution::{ScanCursor, ScanExecution, ScanOptions, ScanRequest, TableCheck};
@@ -412,7 +412,7 @@ fn out_of_order(pair: &TablePair, key: &[u8], last: &[u8]) -> Error {
 }
 
 /// Why keys of these types do not sort the same, in words.
-fn order_difference([old, new]: [&Schema; 2]) -> Option<String> {
+fn order_difference([old, new]: [&KeySchema; 2]) -> Option<String> {
     if old.layout() != new.layout() || old.delimiter() != new.delimiter() {
         return Some("the key types have different layouts or delimiters".to_owned());
     }

@@ -14,10 +14,10 @@ use crate::client::{Entries, Error, Mutations, TableInfo};
 use crate::plan::{IntoPlan, Plan, PlanError};
 use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
 use crate::table::execution::{ScanRequest, TableCheck};
-use crate::table::handle::Written;
+use crate::table::handle::WriteScope;
 use crate::table::store::{FoundRows, ReadStore, Source, WriteStore};
 use crate::table::watch::Watch;
-use crate::table::{Handle, ReadOnly, Reads, Scan, Table, Writes};
+use crate::table::{ReadOnly, Reads, Scan, Table, UntypedTable, Writes};
 
 /// A table with keys `Old` that becomes one with keys `New`, from [`Client::rekeyed`](crate::Client::rekeyed).
 ///
@@ -140,14 +140,14 @@ impl<Old: PairKey> Reads for Pair<Old> {
 impl<Old: PairKey> Writes for Pair<Old> {}
 
 impl<Old: PairKey> ReadStore for Pair<Old> {
-    type OtherPlan = Result<Plan<()>, PlanError>;
+    type OldPlan = Result<Plan<()>, PlanError>;
     type Cursor = PairCursor;
 
-    async fn ensure_checked(&self, table: &Handle) -> Result<(), Error> {
+    async fn ensure_checked(&self, table: &UntypedTable) -> Result<(), Error> {
         table.ensure_families(self.tables.info())
     }
 
-    async fn ensure_fits(&self, table: &Handle, written: Written) -> Result<(), Error> {
+    async fn ensure_fits(&self, table: &UntypedTable, written: WriteScope) -> Result<(), Error> {
         table.ensure_families(self.tables.info())?;
         match table.is_row_type_checked(written) {
             true => Ok(()),
@@ -157,7 +157,7 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
 
     async fn read_row(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         filter: Option<RowFilter>,
     ) -> Result<Option<RawRow>, Error> {
@@ -166,7 +166,7 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
 
     async fn read_many(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         keys: Vec<Bytes>,
         filter: RowFilter,
     ) -> Result<FoundRows, Error> {
@@ -175,31 +175,31 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
 
     fn scan(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         new: Plan<()>,
-        old: Self::OtherPlan,
+        old: Self::OldPlan,
         scan: ScanRequest,
     ) -> Result<PairCursor, Error> {
         table.ensure_families(self.tables.info())?;
-        let is_compared = !scan.options.reads_values() || table.is_row_type_checked(Written::Nothing);
+        let is_compared = !scan.options.reads_values() || table.is_row_type_checked(WriteScope::Nothing);
         let check = (!is_compared).then(|| -> TableCheck {
             let (table, tables) = (table.with_client(scan.client.clone()), self.tables.declared_in());
-            Box::pin(async move { table.check_row_type(Written::Nothing, &tables).await })
+            Box::pin(async move { table.check_row_type(WriteScope::Nothing, &tables).await })
         });
         Ok(PairCursor::new(&self.tables, new, old, scan, check))
     }
 }
 
 impl<Old: PairKey> WriteStore for Pair<Old> {
-    fn known_info(&self, _: &Handle) -> Option<Arc<TableInfo>> {
+    fn known_info(&self, _: &UntypedTable) -> Option<Arc<TableInfo>> {
         Some(Arc::clone(self.tables.info()))
     }
 
-    async fn mutate_row(&self, table: &Handle, key: Bytes, mutations: Mutations) -> Result<(), Error> {
+    async fn mutate_row(&self, table: &UntypedTable, key: Bytes, mutations: Mutations) -> Result<(), Error> {
         self.tables.mutate_row(&table.client, key, mutations).await
     }
 
-    async fn delete_row(&self, table: &Handle, key: Bytes) -> Result<(), Error> {
+    async fn delete_row(&self, table: &UntypedTable, key: Bytes) -> Result<(), Error> {
         self.tables.delete_row(&table.client, key).await
     }
 
@@ -210,17 +210,17 @@ impl<Old: PairKey> WriteStore for Pair<Old> {
     }
 
     /// Each request knows the state that it acts by.
-    fn watch(&self, _: &Handle) -> Watch {
+    fn watch(&self, _: &UntypedTable) -> Watch {
         Watch::off()
     }
 
-    async fn send_entries(&self, table: &Handle, entries: &Entries) -> Vec<Result<(), Error>> {
+    async fn send_entries(&self, table: &UntypedTable, entries: &Entries) -> Vec<Result<(), Error>> {
         self.tables.send_entries(&table.client, entries).await
     }
 
     async fn check_and_mutate_row(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         condition: Option<RowFilter>,
         then: Mutations,
@@ -231,7 +231,7 @@ impl<Old: PairKey> WriteStore for Pair<Old> {
 
     async fn read_modify_write_row<T: Send>(
         &self,
-        table: &Handle,
+        table: &UntypedTable,
         key: Bytes,
         rules: Vec<ReadModifyWrite>,
         check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,

@@ -1,10 +1,10 @@
 //! How the key layouts of a table and of a program differ, in words.
 
-use crate::key::{BOUNDS, KeyChange, Schema};
+use crate::key::{BOUNDS, KeyChange, KeySchema};
 
 /// The first part of a table's layout, as the registry has it, that differs from the program's, which is `schema`.
-pub(super) fn difference(saved: &str, schema: &Schema) -> Option<String> {
-    let changes = Schema::changes_between(&schema.layout_json(), saved)?;
+pub(super) fn difference(saved: &str, schema: &KeySchema) -> Option<String> {
+    let changes = KeySchema::changes_between(&schema.layout_json(), saved)?;
     let change = changes.into_iter().find(|change| change.effect.is_of_fingerprint())?;
     let KeyChange { part, old, new, .. } = change;
     let has_more = part == BOUNDS && old.parse::<usize>().ok() > new.parse().ok();

@@ -12,7 +12,7 @@ use super::source::{CellCopy, StoredRows, read_parts};
 use crate::client::{Entry, Error, Route};
 use crate::key::ShownKey;
 use crate::plan::KeyRange;
-use crate::table::Handle;
+use crate::table::UntypedTable;
 
 /// How many faults are kept.
 const MAX_KEPT: usize = 100;
@@ -80,7 +80,7 @@ struct KnownKeys {
 
 /// What a transfer would move.
 pub(crate) struct Examined<'a> {
-    pub(crate) table: &'a Handle,
+    pub(crate) table: &'a UntypedTable,
     pub(crate) keys: &'a dyn NewKeys,
     pub(crate) cells: &'a CellCopy,
     /// The names of both tables.

@@ -11,7 +11,7 @@ use super::numbers::{count, hex_id};
 use super::tracker::Done;
 use crate::client::Error;
 use crate::plan::KeyRange;
-use crate::table::Handle;
+use crate::table::UntypedTable;
 
 /// The version of the stored formats. Later releases read it too.
 const FORMAT: u32 = 1;
@@ -79,7 +79,7 @@ impl PartsLeft {
     }
 
     /// The first of the two tables that is not the checkpoint's, and why not, in words.
-    pub(crate) fn fault<'m>(&self, mapping: &'m Mapping<'_>) -> Option<(&'m Handle, String)> {
+    pub(crate) fn fault<'m>(&self, mapping: &'m Mapping<'_>) -> Option<(&'m UntypedTable, String)> {
         [(&self.old, &mapping.old), (&self.new, &mapping.new)].into_iter().find_map(|(identity, table)| {
             let fault = match identity.difference(table) {
                 Some(difference) => format!("is of another copy: {difference}"),
@@ -151,7 +151,7 @@ struct TableIdentity {
 
 impl TableIdentity {
     /// Its number is known once a request has shown that the table exists.
-    fn of(table: &Handle) -> Self {
+    fn of(table: &UntypedTable) -> Self {
         Self {
             table: table.client.table_name(&table.name),
             table_id: table.client.table_id(&table.name),
@@ -160,7 +160,7 @@ impl TableIdentity {
     }
 
     /// How a table with another name or key type differs, in words.
-    fn difference(&self, table: &Handle) -> Option<String> {
+    fn difference(&self, table: &UntypedTable) -> Option<String> {
         let here = Self::of(table);
         let differs = |what: &str, found: &str, expected: &str| {
             Some(format!("expected {what} `{expected}`, found `{found}`"))
@@ -176,7 +176,7 @@ impl TableIdentity {
     }
 
     /// Whether it is of the table that has this name now.
-    fn is_of_this(&self, table: &Handle) -> bool {
+    fn is_of_this(&self, table: &UntypedTable) -> bool {
         self.table_id == table.client.table_id(&table.name)
     }
 }
@@ -224,7 +224,7 @@ impl TryFrom<Versioned<Items>> for Checkpoint {
 
 impl Checkpoint {
     /// The checkpoint before the first item.
-    pub(crate) fn begin(table: &Handle) -> Self {
+    pub(crate) fn begin(table: &UntypedTable) -> Self {
         Self { items: 0, failed: Vec::new(), table: TableIdentity::of(table), sums: None }
     }
 
@@ -239,7 +239,7 @@ impl Checkpoint {
     }
 
     /// Rejects a checkpoint of a load that adds sums for one that does not, and the reverse.
-    pub(crate) fn check_sums(&self, adds: bool, table: &Handle) -> Result<(), Error> {
+    pub(crate) fn check_sums(&self, adds: bool, table: &UntypedTable) -> Result<(), Error> {
         let text = match (&self.sums, adds) {
             (None, true) => {
                 "the checkpoint is of a load without `.add_sums()`, which added nothing for the items before it; resume without \
@@ -287,7 +287,7 @@ impl Checkpoint {
     }
 
     /// Rejects another table.
-    pub(crate) fn check(&self, table: &Handle) -> Result<(), Error> {
+    pub(crate) fn check(&self, table: &UntypedTable) -> Result<(), Error> {
         match self.table.difference(table) {
             None => Ok(()),
             Some(difference) => Err(Error::mismatch(
@@ -301,7 +301,7 @@ impl Checkpoint {
     }
 
     /// Binds the checkpoint to the table that has this name now; fails if its rows went to another one.
-    pub(crate) fn bound_to(&self, table: &Handle) -> Result<Self, Error> {
+    pub(crate) fn bound_to(&self, table: &UntypedTable) -> Result<Self, Error> {
         if self.items > 0 && !self.table.is_of_this(table) {
             return Err(Error::mismatch(
                 &table.name,

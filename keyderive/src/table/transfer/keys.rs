@@ -9,7 +9,7 @@ use crate::dynamic::{DynKey, KeyMapping, MappingError};
 use crate::key::TableKey;
 use crate::row::RawRow;
 use crate::table::scan::ComparedSchema;
-use crate::table::{Handle, RowRef, Table};
+use crate::table::{RowRef, Table, UntypedTable};
 
 /// The keys that the rows of one table have in another.
 pub(crate) trait NewKeys: Send + Sync {
@@ -32,8 +32,8 @@ pub(crate) type ShowKey = Arc<dyn Fn(&[u8]) -> Option<String> + Send + Sync>;
 /// Two tables, and the keys that the rows of the old one have in the new one.
 #[derive(Clone)]
 pub(crate) struct Mapping<'a> {
-    pub(crate) old: Handle,
-    pub(crate) new: Handle,
+    pub(crate) old: UntypedTable,
+    pub(crate) new: UntypedTable,
     pub(crate) keys: Arc<dyn NewKeys + 'a>,
     pub(crate) show_old: ShowKey,
     pub(crate) show_new: ShowKey,
@@ -53,7 +53,7 @@ impl<'a> Mapping<'a> {
     {
         let (old, new) = (old.handle.clone(), new.handle.clone());
         // Every stored cell is read, whatever the row type of the table.
-        let from = Handle { visible: old.visible.clone().stored(), ..old.clone() };
+        let from = UntypedTable { visible: old.visible.clone().stored(), ..old.clone() };
         let (to, compared) = (new.name.clone(), ComparedSchema::default());
         let append_key = move |row: &RawRow, out: &mut Vec<u8>| {
             let key =
@@ -73,7 +73,7 @@ impl<'a> Mapping<'a> {
 
 impl Mapping<'static> {
     /// The mapping of fields by their names.
-    pub(crate) fn of_names(old: Handle, new: Handle, mapping: &KeyMapping) -> Self {
+    pub(crate) fn of_names(old: UntypedTable, new: UntypedTable, mapping: &KeyMapping) -> Self {
         let (from, to, mapping) = (old.name.clone(), new.name.clone(), mapping.clone());
         let append_key = move |row: &RawRow, out: &mut Vec<u8>| {
             mapping.append_new_key(row.key(), out).map(|()| true).map_err(|error| match error {
@@ -88,7 +88,7 @@ impl Mapping<'static> {
     }
 }
 
-fn show<K: TableKey<Stored: fmt::Debug>>(table: &Handle) -> ShowKey {
+fn show<K: TableKey<Stored: fmt::Debug>>(table: &UntypedTable) -> ShowKey {
     let schema = table.key.schema();
     Arc::new(move |key| K::stored(schema, key).ok().map(|key| format!("{key:?}")))
 }

@@ -11,7 +11,7 @@ use futures_util::stream::iter;
 use tokio::time::{Instant, sleep_until};
 
 use crate::client::{Entries, Error, ErrorKind};
-use crate::table::Handle;
+use crate::table::UntypedTable;
 use crate::table::watch::WatchedTable;
 
 /// How many rows of a batch are in flight at a time if each is a request of its own.
@@ -32,7 +32,7 @@ pub(crate) trait Sink: Send + Sync {
 }
 
 /// Writes rows without a condition, a batch a request.
-pub(crate) struct Puts(pub(in crate::table) Handle);
+pub(crate) struct Puts(pub(in crate::table) UntypedTable);
 
 impl Sink for Puts {
     fn write(&self, entries: Arc<Entries>) -> Pin<Box<dyn Future<Output = Outcomes> + Send + '_>> {
@@ -116,11 +116,11 @@ impl<S: Sink> Sink for Paced<S> {
 }
 
 /// Writes rows that do not exist: those without a cell that counts for the row type, as `put_if_absent`.
-pub(crate) struct IfAbsent(pub(in crate::table) Handle);
+pub(crate) struct IfAbsent(pub(in crate::table) UntypedTable);
 
 impl Sink for IfAbsent {
     fn write(&self, entries: Arc<Entries>) -> Pin<Box<dyn Future<Output = Outcomes> + Send + '_>> {
-        let Handle { client, name, visible, .. } = &self.0;
+        let UntypedTable { client, name, visible, .. } = &self.0;
         let there = visible.presence(client.now_micros());
         let (count, there) = (entries.len(), Arc::new(there));
         Box::pin(write_each(count, move |position| {

@@ -19,7 +19,7 @@ use crate::client::{Entry, Error, MAX_MUTATIONS, Mutations, ReadRows, Route, Row
 use crate::key::ShownKey;
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RawRow, RowFilter};
-use crate::table::Handle;
+use crate::table::UntypedTable;
 use crate::table::reserved::is_reserved;
 
 /// How many rows are read before other tasks run.
@@ -275,7 +275,7 @@ impl CellCopy {
 }
 
 /// The first row of a table that could be of its key type, with one cell.
-pub(crate) async fn first_row(table: &Handle) -> Result<Option<RawRow>, Error> {
+pub(crate) async fn first_row(table: &UntypedTable) -> Result<Option<RawRow>, Error> {
     let request = ReadRows {
         ranges: table.ranges_within(KeyRange::new(Vec::new(), None)),
         limit: Some(1),
@@ -297,7 +297,7 @@ pub(crate) struct StoredRows {
 /// Reads the rows of some parts of the key space, up to `parallel` parts at a time. Each part ends with rows, perhaps none,
 /// that are its [end](StoredRows::is_end).
 pub(crate) fn read_parts(
-    table: &Handle,
+    table: &UntypedTable,
     parts: Vec<KeyRange>,
     parallel: usize,
     filter: Option<RowFilter>,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keyderive::dynamic::TableLayout;
-use keyderive::key::{Field, FieldValues, SaltHash, Schema, Width};
+use keyderive::key::{Field, FieldValues, KeySchema, SaltHash, Width};
 use keyderive::row::{CellType, ColumnKind, ColumnSchema, DeclaredColumn, RowSchema};
 
 use super::{Output, Table, map_family};
@@ -26,7 +26,7 @@ pub(super) fn generate(tables: &[Table]) -> Output {
     out
 }
 
-fn key(out: &mut Output, schema: &Schema) {
+fn key(out: &mut Output, schema: &KeySchema) {
     out.line(format!("\n## Key {}\n", code(schema.key_type())));
     out.line(format!("{}\n", code(&schema.template().to_string())));
     out.line(format!(

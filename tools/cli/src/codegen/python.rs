@@ -4,7 +4,8 @@
 
 use keyderive::dynamic::TableLayout;
 use keyderive::key::{
-    Field, FieldOrder, FieldValues, Format, Layout, Salt, SaltHash, SaltPlace, Schema, TimeUnit, Width,
+    Field, FieldOrder, FieldValues, Format, KeyEncoding, KeySchema, Salt, SaltHash, SaltPlace, TimeUnit,
+    Width,
 };
 
 use super::{Names, Output, Table, custom, one_line, snake};
@@ -358,7 +359,7 @@ fn key_type(out: &mut Output, layout: &TableLayout, name: &str) {
         out.line(format!("        {},", field.encode.replace("{v}", &format!("v{at}"))));
     }
     out.line("    ]");
-    let ordered = schema.layout() == Layout::OrderedCode;
+    let ordered = schema.layout() == KeyEncoding::OrderedCode;
     if ordered {
         encode_ordered(out, schema);
     } else {
@@ -388,7 +389,7 @@ enum Part {
     Field(usize),
 }
 
-fn parts(schema: &Schema) -> Vec<Part> {
+fn parts(schema: &KeySchema) -> Vec<Part> {
     let salt = |place| schema.salt().filter(|salt| salt.place() == place).map(|_| Part::Salt);
     let fields = (0..schema.fields().len())
         .flat_map(|field| [Some(Part::Field(field)), salt(SaltPlace::After { field })]);
@@ -397,14 +398,14 @@ fn parts(schema: &Schema) -> Vec<Part> {
 }
 
 /// What follows a part.
-fn end_of<'s>(schema: &'s Schema, part: Part, delimiter: &'s [u8]) -> &'s [u8] {
+fn end_of<'s>(schema: &'s KeySchema, part: Part, delimiter: &'s [u8]) -> &'s [u8] {
     match (part, schema.salt().and_then(Salt::sep)) {
         (Part::Salt, Some(sep)) => sep.as_bytes(),
         _ => delimiter,
     }
 }
 
-fn encode_text(out: &mut Output, schema: &Schema) {
+fn encode_text(out: &mut Output, schema: &KeySchema) {
     let delimiter = [schema.delimiter()];
     let parts = parts(schema);
     let expression = |with_salt: bool| {
@@ -436,7 +437,7 @@ fn encode_text(out: &mut Output, schema: &Schema) {
 }
 
 /// Returns where the part of each field is.
-fn decode_text(out: &mut Output, schema: &Schema) -> Vec<usize> {
+fn decode_text(out: &mut Output, schema: &KeySchema) -> Vec<usize> {
     let delimiter = [schema.delimiter()];
     let parts = parts(schema);
     let shape = parts.iter().enumerate().map(|(at, part)| {
@@ -459,7 +460,7 @@ fn decode_text(out: &mut Output, schema: &Schema) -> Vec<usize> {
     of_field.map(|(at, _)| at).collect()
 }
 
-fn encode_ordered(out: &mut Output, schema: &Schema) {
+fn encode_ordered(out: &mut Output, schema: &KeySchema) {
     let tag = schema.tag().map(|tag| bytes(tag.as_bytes()));
     let salt = schema.salt().map(|salt| {
         let over: Vec<_> = salt.over().iter().map(|at| format!("p[{at}]")).collect();
@@ -469,7 +470,7 @@ fn encode_ordered(out: &mut Output, schema: &Schema) {
     out.line(format!("    return checked(trimmed([{}] + p))", head.join(", ")));
 }
 
-fn decode_ordered(out: &mut Output, schema: &Schema) -> Vec<usize> {
+fn decode_ordered(out: &mut Output, schema: &KeySchema) -> Vec<usize> {
     let head = usize::from(schema.tag().is_some()) + usize::from(schema.salt().is_some());
     let count = schema.fields().len();
     out.line(format!("    p = opened(key, {})", head + count));
@@ -485,15 +486,16 @@ struct Coded {
 
 impl Coded {
     /// None for a field that only a program encodes.
-    fn of(field: &Field, schema: &Schema) -> Option<Self> {
+    fn of(field: &Field, schema: &KeySchema) -> Option<Self> {
         let Some(stored) = field.hash_of() else { return Self::of_stored(field, schema) };
         let encode = Self::of_stored(stored, schema)?.encode;
-        let digest = if schema.layout() == Layout::OrderedCode { "digest()" } else { "hexdigest().encode()" };
+        let digest =
+            if schema.layout() == KeyEncoding::OrderedCode { "digest()" } else { "hexdigest().encode()" };
         Some(Self { encode: format!("hashlib.md5({encode}).{digest}"), decode: None })
     }
 
-    fn of_stored(field: &Field, schema: &Schema) -> Option<Self> {
-        let is_ordered = schema.layout() == Layout::OrderedCode;
+    fn of_stored(field: &Field, schema: &KeySchema) -> Option<Self> {
+        let is_ordered = schema.layout() == KeyEncoding::OrderedCode;
         let fixed = match field.width() {
             Width::Fixed(width) => Some(width),
             _ => None,

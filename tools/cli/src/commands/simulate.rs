@@ -413,7 +413,7 @@ impl Simulate {
                 percent(below)
             ));
         }
-        Ok(if is_below { Exit::found(events.bad_lines > 0) } else { Exit::NotBelow })
+        Ok(if is_below { Exit::found(events.bad_lines > 0) } else { Exit::AboveBound })
     }
 
     fn form(&self) -> Form {

@@ -47,7 +47,7 @@ struct EpochKey {
 
 /// Changes of a schema's JSON, each a pointer and what is written there, and all faults that are found then: the place of each, and a part of
 /// its words.
-type Broken = (&'static Schema, Vec<(&'static str, Json)>, Vec<(&'static str, &'static str)>);
+type Broken = (&'static KeySchema, Vec<(&'static str, Json)>, Vec<(&'static str, &'static str)>);
 
 fn broken() -> Vec<Broken> {
     let (visit, ordered, epochs) = (VisitKey::SCHEMA, OrderedKey::SCHEMA, EpochKey::SCHEMA);
@@ -311,7 +311,7 @@ fn each_rule_is_said_at_its_place() {
         for (at, value) in &changes {
             *json.pointer_mut(at).unwrap_or_else(|| panic!("no {at}")) = value.clone();
         }
-        let faults = Schema::from_json(&json.to_string(), None).unwrap_err();
+        let faults = KeySchema::from_json(&json.to_string(), None).unwrap_err();
         let is_said = |(fault, (place, words)): (&String, &(&str, &str))| {
             fault.strip_prefix(&format!("`{place}`: ")).is_some_and(|fault| fault.contains(words))
         };
@@ -326,11 +326,11 @@ fn each_rule_is_said_at_its_place() {
 fn a_key_has_fields_and_room() {
     let mut json = serde_json::to_value(VisitKey::SCHEMA).unwrap();
     json["fields"] = json!([]);
-    let faults = Schema::from_json(&json.to_string(), None).unwrap_err();
+    let faults = KeySchema::from_json(&json.to_string(), None).unwrap_err();
     assert!(faults.contains(&"`fields`: a row key needs a field".to_owned()), "{faults:?}");
     let large = format!("\"{}\"", "x".repeat(MAX_LEN));
-    let faults = Schema::from_json(&large, None).unwrap_err();
+    let faults = KeySchema::from_json(&large, None).unwrap_err();
     assert_eq!(faults, [format!("it has {} bytes, and a schema has at most {MAX_LEN}", MAX_LEN + 2)]);
-    let faults = Schema::from_json("{}", None).unwrap_err();
+    let faults = KeySchema::from_json("{}", None).unwrap_err();
     assert!(faults.len() == 1 && faults[0].starts_with("it is not the JSON of a schema: "), "{faults:?}");
 }

@@ -14,7 +14,7 @@ use self::model::{CellPlace, Cells, Reading, is_same, projection, whole_reading}
 use crate::Client;
 use crate::client::{Aggregate, Family, GcRule, ReadRows};
 use crate::row::schema::ColumnKind;
-use crate::row::{Mutation, Visible};
+use crate::row::{Mutation, VisibleCells};
 
 /// Each type of a group is the whole of each, and they differ by a few changes.
 const GROUP: usize = 14;
@@ -166,7 +166,7 @@ impl Table<'_> {
     }
 
     async fn compare(&self, part: &RowType, rows: &[Cells], prefix: &str) -> Option<String> {
-        let visible = Visible::everything(self.whole.schema, &self.whole.family);
+        let visible = VisibleCells::everything(self.whole.schema, &self.whole.family);
         let filter = visible.of_type(part.schema).in_family(&part.family).read(self.now_micros);
         let request = ReadRows::new().prefix(prefix).filter(filter);
         let mut stored = self.client.raw_table(&self.name).read_rows(request);
