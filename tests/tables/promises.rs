@@ -158,7 +158,6 @@ macro_rules! calls {
 
 calls! {
     Put
-    Insert
     Merge
     Update
     PutIf
@@ -191,13 +190,13 @@ calls! {
 impl Call {
     /// Whether the call needs a row; the other calls write new keys.
     fn is_for_a_row(self) -> bool {
-        !matches!(self, Insert | PutIfAbsent | LoadNewRows | LoadIfAbsent)
+        !matches!(self, PutIfAbsent | LoadNewRows | LoadIfAbsent)
     }
 
     /// The RPC of the call.
     fn method(self) -> Method {
         match self {
-            Put | Insert | Merge | Update | Delete | PutBoth | RawMutateRow => Method::MutateRow,
+            Put | Merge | Update | Delete | PutBoth | RawMutateRow => Method::MutateRow,
             PutIf | PutIfAbsent | DeleteIf | UpdateOnlyIf | LoadIfAbsent | RawCheckAndMutateRow => {
                 Method::CheckAndMutateRow
             }
@@ -224,7 +223,7 @@ impl Call {
             Increment | RawReadModifyWriteRow => Account { visits: Some(2), ..row },
             Append => Account { log: Some("12".into()), ..row },
             Modify => Account { visits: Some(2), log: Some("12".into()), ..row },
-            Insert | PutIfAbsent | LoadNewRows | LoadIfAbsent => {
+            PutIfAbsent | LoadNewRows | LoadIfAbsent => {
                 R::put_over(Account { id: 0, card: None, cash: None, visits: None, log: None })
             }
             Delete | DeleteIf | DeleteRows | DeleteAll | WriterDelete => return None,
@@ -245,7 +244,6 @@ impl Call {
         let rows = [(key.clone(), row.clone())];
         match self {
             Put => accounts.put(&key, &row).await?,
-            Insert => accounts.insert(&key, &row).await?,
             Merge => accounts.merge(&key, &row).await?,
             Update => update().await?,
             PutIf => return Ok(accounts.put_if(&key, &row, unchanged()).await?),

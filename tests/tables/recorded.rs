@@ -52,7 +52,6 @@ async fn every_call_is_counted() {
     let writer = users.writer();
     counts! { client,
         "put": users.put(&key, &row) => 0, 1;
-        "insert": users.insert(&key, &row) => 0, 1;
         "get": users.get(&key) => 1, 0;
         "get of no row": users.get(&UserKey { id: 99 }) => 1, 0;
         "exists": users.exists(&key) => 1, 0;

@@ -276,7 +276,6 @@ async fn a_row_type_that_does_not_fit_is_refused_before_its_first_write(client: 
     let (at, row) = (&key("alice"), &Numbered { kind: 7 });
     for text in [
         refused(other().put(at, row).await),
-        refused(other().insert(at, row).await),
         refused(other().put_if_absent(at, row).await),
         refused(other().put_all([(at.clone(), Numbered { kind: 7 })]).await),
         refused(other().merge(at, row).await),

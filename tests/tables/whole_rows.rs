@@ -175,7 +175,6 @@ async fn a_time_that_the_familys_rule_removes_is_refused(client: Client) {
     let refused = [
         seen.put(&KEY, &late).await.unwrap_err(),
         seen.put(&KEY, &row(None, &[61, 62])).await.unwrap_err(),
-        seen.insert(&KEY, &late).await.unwrap_err(),
         seen.merge(&KEY, &late).await.unwrap_err(),
         seen.put_if(&KEY, &late, exists()).await.unwrap_err(),
         seen.put_if_absent(&KEY, &late).await.unwrap_err(),

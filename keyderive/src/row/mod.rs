@@ -83,8 +83,8 @@
 //!
 //! [`put`](crate::Table::put) makes the columns of the row type equal to the value's, in one request. It deletes absent columns and
 //! former names, and sets present ones at the server's time, so the request applied last decides all of them.
-//! [`insert`](crate::Table::insert) and [`merge`](crate::Table::merge) set only what is present. None of them changes columns that
-//! the row type does not have, except that `put` empties a family that is `exclusive`.
+//! [`merge`](crate::Table::merge) sets only what is present. Neither changes columns that the row type does not have, except
+//! that `put` empties a family that is `exclusive`.
 //!
 //! # Values
 //!

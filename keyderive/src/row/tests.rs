@@ -730,7 +730,6 @@ async fn a_row_of_aggregates_alone_is_added_to_and_not_put() {
     views.create_if_absent().await.unwrap();
     for error in [
         views.put(&KEY, &Views::default()).await.unwrap_err(),
-        views.insert(&KEY, &Views::default()).await.unwrap_err(),
         views.put_if_absent(&KEY, &Views::default()).await.unwrap_err(),
     ] {
         assert!(

@@ -33,7 +33,7 @@ use std::vec;
 /// Timestamps are microseconds since the epoch, from 0 on. A table stores whole milliseconds, unless it was
 /// [created](crate::client::Granularity) for microseconds; a write with a finer timestamp is rejected. [`put`](crate::Table::put) and
 /// [`update`](crate::Table::update) delete the other versions of the column, since a newer one would hide the written one;
-/// [`merge`](crate::Table::merge) and [`insert`](crate::Table::insert) keep them. A timestamp ahead of the server's time hides plain values
+/// [`merge`](crate::Table::merge) keeps them. A timestamp ahead of the server's time hides plain values
 /// that are written to the column until that time comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamped<T> {

@@ -278,7 +278,7 @@ impl<'a, T, S> Load<'a, T, S> {
         Self { table, rows, settings, on_progress: None, on_checkpoint: None, resume: None }
     }
 
-    /// Deletes nothing, as [`Table::insert`], for new keys that nobody else writes.
+    /// Deletes nothing, as [`Table::merge`], for new keys that nobody else writes.
     ///
     /// It is the cheapest mode if many columns are absent. If a row exists, the columns of both mix.
     pub fn new_rows(mut self) -> Self {

@@ -87,43 +87,11 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         self.mutate(self.entry(key, row)?).await
     }
 
-    /// Writes a row with a new key, at the least cost: sets what is present, and deletes nothing.
-    ///
-    /// ```
-    /// # use keyderive::{Client, Row, RowKey};
-    /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(Row)] struct User { age: u32 }
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), keyderive::Error> {
-    /// # let users = Client::embedded().table::<UserKey, User>("users");
-    /// # users.create_if_absent().await?;
-    /// users.insert(&UserKey { id: 7 }, &User { age: 42 }).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// If the row exists, the columns of both mix: [`put_if_absent`](Self::put_if_absent) checks first, and
-    /// [`put`](Self::put) replaces it. Use it where keys are always new, as in a time series.
-    ///
-    /// # Errors
-    /// Those of [`put`](Self::put).
-    ///
-    /// # Cancel safety
-    /// As `put`.
-    pub async fn insert(&self, key: &K, row: &R) -> Result<(), Error>
-    where
-        R: Row,
-        S: Writes,
-    {
-        self.ensure_writable(WriteScope::Rows).await?;
-        self.merge_into(key, row).await
-    }
-
     /// Sets what is present in `row`, in one atomic request, and leaves the rest of the stored row as it is.
     ///
     /// The changes apply together. Later reads return the new value of each changed column, except that a
     /// [`Timestamped`](crate::row::Timestamped) value which is older than the stored one stays hidden by it. A missing row is
-    /// created with these columns alone.
+    /// created with these columns alone: where keys are always new, as in a time series, it costs less than a `put`.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -161,7 +129,9 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         S: Writes,
     {
         self.ensure_writable(WriteScope::Columns).await?;
-        self.merge_into(key, row).await
+        let mut entry = Entry::default();
+        self.encode_row(&mut entry, key, row, true)?;
+        self.mutate(entry).await
     }
 
     /// [`put`](Self::put) for many rows, in requests of about 1 MiB, one after the other.
@@ -622,16 +592,6 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     fn condition(&self, key: &Bytes, condition: Condition<R>) -> Result<(Option<RowFilter>, bool), Error> {
         let filter = self.handle.visible.condition(condition, self.handle.client.now_micros());
         filter.map_err(|error| Error::row(&self.handle.name, key, error))
-    }
-
-    /// Sets what is present in a row.
-    async fn merge_into(&self, key: &K, row: &R) -> Result<(), Error>
-    where
-        R: Row,
-    {
-        let mut entry = Entry::default();
-        self.encode_row(&mut entry, key, row, true)?;
-        self.mutate(entry).await
     }
 
     async fn write_all(&self, rows: impl Iterator<Item: Borrow<(K, R)>>, merges: bool) -> Result<(), Error>

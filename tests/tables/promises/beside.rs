@@ -12,7 +12,7 @@ on_every_bigtable! {
     one_of_several_concurrent_conditional_calls_wins
     concurrent_increments_and_appends_all_count
     concurrent_changes_of_different_columns_all_stay
-    inserts_of_one_row_mix_their_columns
+    new_rows_of_one_key_mix_their_columns
     a_delete_beside_a_put_leaves_the_row_whole_or_none
     deletions_beside_each_other_all_succeed
     of_several_that_create_a_table_one_does
@@ -90,9 +90,9 @@ async fn concurrent_changes_of_different_columns_all_stay(client: Client) {
 }
 
 /// Use `put` or `put_if_absent` to prevent it.
-async fn inserts_of_one_row_mix_their_columns(client: Client) {
+async fn new_rows_of_one_key_mix_their_columns(client: Client) {
     let Tables { accounts, .. } = Tables::<Account>::created(&client).await;
-    accounts.insert(&KEY, &account(2)).await.unwrap();
+    accounts.merge(&KEY, &account(2)).await.unwrap();
     accounts.load_iter([(KEY, account(3))]).new_rows().await.unwrap().all_written().unwrap();
     assert_eq!(accounts.get(&KEY).await.unwrap(), Some(Account { card: Some(2), ..account(3) }));
 }

@@ -26,7 +26,6 @@ pub(super) fn proofs() -> impl Iterator<Item = (&'static str, &'static str, &'st
 
 const ROWS: &[Proof<6>] = &[
     ("put", [&[HISTORIES], &[AGAIN, HISTORIES], &[DROPPED], &[SERVER_TIME], &[KILLED], &[OLDER]]),
-    ("insert", [&[MIX], &[AGAIN], &[DROPPED], &[SERVER_TIME], &[KILLED], &[OLDER]]),
     ("merge, update", [&[COLUMNS], &[AGAIN], &[DROPPED], &[SERVER_TIME], &[KILLED], &[OLDER]]),
     ("put_if", [&[ONE_WINS, HISTORIES], &[ONCE], &[GUARDED], &[VERSION, AHEAD, BEHIND], &[KILLED], &[OLDER]]),
     ("Update::only_if", [&[ONE_WINS], &[ONCE], &[GUARDED], &[VERSION, AHEAD, BEHIND], &[KILLED], &[OLDER]]),
@@ -203,7 +202,7 @@ const HIDDEN_ROWS: &[Proof<3>] = &[
         [&[HIDDEN_PUT], &[SERVER_TIME, HIDDEN_WRITE, AHEAD], &[SERVER_TIME, HIDDEN_WRITE]],
     ),
     (
-        "insert, merge, merge_all, update, update_all, Writer::update, Load::new_rows",
+        "merge, merge_all, update, update_all, Writer::update, Load::new_rows",
         [&[HIDDEN_CHANGE], &[SERVER_TIME, HIDDEN_WRITE, AHEAD], &[SERVER_TIME, HIDDEN_WRITE]],
     ),
     ("put_if, Update::only_if, delete_if", [&[HIDDEN_CONDITIONS], &[AHEAD], &[BEHIND]]),
@@ -233,7 +232,7 @@ const DROPPED: Tests = &["a_dropped_call_leaves_its_row_whole"];
 const SERVER_TIME: Tests = &["every_write_of_a_value_sets_its_cells_at_the_servers_time"];
 const KILLED: Tests = &["a_killed_program_leaves_each_row_whole"];
 const OLDER: Tests = &["an_older_program_leaves_newer_columns"];
-const MIX: Tests = &["inserts_of_one_row_mix_their_columns"];
+const MIX: Tests = &["new_rows_of_one_key_mix_their_columns"];
 const COLUMNS: Tests = &["concurrent_changes_of_different_columns_all_stay"];
 const ONE_WINS: Tests =
     &["one_of_several_concurrent_conditional_calls_wins", "a_state_machine_reaches_its_last_state"];
