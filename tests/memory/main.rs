@@ -18,7 +18,7 @@ use keyderive_proto::admin::Type;
 use keyderive_proto::admin::r#type::{self as types, Kind as TypeKind};
 use keyderive_proto::data::execute_query_response::Response;
 use keyderive_proto::data::partial_result_set::PartialRows;
-use keyderive_proto::data::result_set_metadata::KeySchema;
+use keyderive_proto::data::result_set_metadata::Schema;
 use keyderive_proto::data::{self, ColumnMetadata};
 use keyderive_scripted::{Answer, Mock, Rpc};
 use peak_alloc::PeakAlloc;
@@ -41,7 +41,7 @@ fn plan() -> Answer {
     let of = Type { kind: Some(TypeKind::Int64Type(types::Int64::default())) };
     let columns = vec![ColumnMetadata { name: "n".to_owned(), r#type: Some(of) }];
     let metadata =
-        data::ResultSetMetadata { schema: Some(KeySchema::ProtoSchema(data::ProtoSchema { columns })) };
+        data::ResultSetMetadata { schema: Some(Schema::ProtoSchema(data::ProtoSchema { columns })) };
     Answer::new().send(&data::PrepareQueryResponse { metadata: Some(metadata), ..Default::default() })
 }
 

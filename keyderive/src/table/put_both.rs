@@ -119,7 +119,7 @@ pub struct PutSide {
 #[non_exhaustive]
 pub enum WriteOutcome {
     /// It was.
-    WriteScope,
+    Written,
     /// It was not: nothing was sent, or the server rejected it.
     NotWritten,
     /// It may have been: [`is_outcome_unknown`](Error::is_outcome_unknown) of the error is true.
@@ -185,7 +185,7 @@ impl PutSide {
         Entry { key, mutations }: Entry,
     ) -> bool {
         match table.store.mutate_row(&table.handle, key.into(), mutations).await {
-            Ok(()) => self.outcome = WriteOutcome::WriteScope,
+            Ok(()) => self.outcome = WriteOutcome::Written,
             Err(error) => {
                 self.outcome = match error.is_outcome_unknown() {
                     true => WriteOutcome::Unknown,
@@ -194,7 +194,7 @@ impl PutSide {
                 self.error = Some(error);
             }
         }
-        self.outcome == WriteOutcome::WriteScope
+        self.outcome == WriteOutcome::Written
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
@@ -203,7 +203,7 @@ impl PutSide {
             None => write!(f, "the row of table `{}` ", self.table)?,
         }
         f.write_str(match self.outcome {
-            WriteOutcome::WriteScope => "was written",
+            WriteOutcome::Written => "was written",
             WriteOutcome::NotWritten => "was not written",
             WriteOutcome::Unknown => "may have been written",
         })

@@ -8,7 +8,7 @@ use keyderive::client::ReadStats;
 use keyderive::dynamic::{DynColumnRef, DynKey, DynRow, DynRowRef, TableLayout, Value, ValueRef};
 use keyderive::plan::KeyRange;
 use keyderive::row::{Mutation, Sum, Timestamped, Versions};
-use keyderive::table::{DynCursor, ReadRow};
+use keyderive::table::{DynCursor, RowType};
 use keyderive::{Client, Error, ErrorKind, OnForeign, OnUnreadable, Row, Scan, Table};
 
 use super::{Event, EventKey, event, events, key};
@@ -93,7 +93,7 @@ fn expected(row: &Sensor) -> Vec<Option<BTreeMap<String, Vec<Value>>>> {
 }
 
 /// All rows with these columns.
-async fn read<R: ReadRow<DynKey>>(
+async fn read<R: RowType<DynKey>>(
     scan: Scan<DynKey, R>,
     columns: &[usize],
 ) -> Result<Vec<(Vec<u8>, Vec<Shown>)>, Error> {

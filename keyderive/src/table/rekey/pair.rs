@@ -47,7 +47,7 @@ impl Origin {
     fn value(self) -> &'static str {
         match self {
             Self::Copied => "c",
-            Self::WriteScope => "w",
+            Self::Written => "w",
         }
     }
 
@@ -60,7 +60,7 @@ impl Origin {
     pub(super) fn of(row: Option<&RawRow>) -> Option<Self> {
         let origin = row?.newest(ORIGINS, ORIGIN_COLUMN)?;
         // Any other value was no copy.
-        Some(if origin.value() == b"c" { Self::Copied } else { Self::WriteScope })
+        Some(if origin.value() == b"c" { Self::Copied } else { Self::Written })
     }
 }
 
@@ -614,7 +614,7 @@ impl TablePair {
         if self.is_known_without_origins(view) {
             return Ok(plain(changes).await?);
         }
-        let mut written = Mutations::from(vec![Origin::WriteScope.set()]);
+        let mut written = Mutations::from(vec![Origin::Written.set()]);
         written.extend(&changes);
         match sent.send(client.mutate_row(table, key.clone(), written)).await {
             Ok(()) => Ok(()),
@@ -672,7 +672,7 @@ impl TablePair {
             }
         };
         let (table, key) = (self.route(front), keys.of(front).clone());
-        let mut written = Mutations::from(vec![Origin::WriteScope.set()]);
+        let mut written = Mutations::from(vec![Origin::Written.set()]);
         let Some(base) = base else {
             written.extend(&self.changed(change));
             return Ok(sent.send(client.mutate_row(table, key, written)).await?);
@@ -692,7 +692,7 @@ impl TablePair {
     pub(super) fn counts_in_base(front: Side, row: &RawRow) -> bool {
         match front {
             Side::New => has_data(row),
-            Side::Old => Origin::of(Some(row)) == Some(Origin::WriteScope),
+            Side::Old => Origin::of(Some(row)) == Some(Origin::Written),
         }
     }
 
@@ -801,7 +801,7 @@ impl TablePair {
         changes: &[Mutations],
     ) -> Result<Vec<Result<(), Error>>, Error> {
         let all = 0..keys.len();
-        let origin = || Mutations::from(vec![Origin::WriteScope.set()]);
+        let origin = || Mutations::from(vec![Origin::Written.set()]);
         let (all, sent) = (&all, &Sent::default());
         let call = Call::Repeatable { sent };
         self.run(client, None, call, |view, client| async move {

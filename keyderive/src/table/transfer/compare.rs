@@ -48,7 +48,7 @@ pub(crate) enum Origin {
     /// It is a copy.
     Copied,
     /// It was written since, so that it may differ.
-    WriteScope,
+    Written,
 }
 
 /// What a re-keying knows of the rows of its new table.
@@ -365,7 +365,7 @@ impl Tables<'_, '_> {
     fn compare_row(&self, old: &RawRow, new: &RawRow, batch: &mut ComparedBatch) {
         match self.origins.map(|origins| (origins.of(new), origins.began_empty())) {
             None | Some((Some(Origin::Copied), _)) => self.compare_cells(old, new, batch),
-            Some((Some(Origin::WriteScope), _)) => batch.counts.written += 1,
+            Some((Some(Origin::Written), _)) => batch.counts.written += 1,
             Some((None, true)) => self.note_without_origin(new, batch),
             Some((None, false)) => self.note_missing(old, new.key(), batch),
         }
@@ -441,7 +441,7 @@ impl Tables<'_, '_> {
         for ((row, key), _) in rows.iter().zip(keys).zip(are_in_old).filter(|(_, is_in_old)| !is_in_old) {
             match origins.of(row) {
                 // Rows that are in the old table too were counted there.
-                Some(Origin::WriteScope) => batch.counts.written += 1,
+                Some(Origin::Written) => batch.counts.written += 1,
                 _ => alone.push(key),
             }
         }
@@ -458,7 +458,7 @@ impl Tables<'_, '_> {
             let origin = self.origins.map(|origins| origins.of(row));
             match (origin, removable_cells(self.new.stored(row))) {
                 // It was written meanwhile.
-                (Some(Some(Origin::WriteScope)), _) => batch.counts.written += 1,
+                (Some(Some(Origin::Written)), _) => batch.counts.written += 1,
                 (_, Some(cells)) => batch.counts.expired += cells,
                 (Some(None), None) => self.note_without_origin(row, batch),
                 (None | Some(Some(Origin::Copied)), None) => {
