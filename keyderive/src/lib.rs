@@ -185,9 +185,9 @@
 //! # Loading
 //!
 //! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order. After a crash it resumes
-//! from a [`Checkpoint`](load::Checkpoint). [`Table::export`] reads several partitions of a table at a time.
+//! from a [`Checkpoint`](table::load::Checkpoint). [`Table::export`] reads several partitions of a table at a time.
 //! [`Table::copy_to`] copies a table to one with another key type, and [`Table::diff`] compares two tables.
-//! [`guide::loading`] says when to use which call. [`put_both`] writes a record to two tables.
+//! [`guide::loading`] says when to use which call. [`put_both`](table::put_both) writes a record to two tables.
 //!
 //! # Administration
 //!

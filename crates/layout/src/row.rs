@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Words;
 
+/// The family of the origins of rows while a table is re-keyed.
+pub const ORIGINS: &str = "keyderive-origin";
+
+/// Whether a family has a reserved name: it is the library's, and no row type has cells in it.
+#[must_use]
+pub fn is_reserved(family: &str) -> bool {
+    family == "keyderive" || family == ORIGINS || family.starts_with("keyderive.")
+}
+
 /// The longest qualifier that Bigtable allows, in bytes.
 const MAX_QUALIFIER_LEN: usize = 16_384;
 /// The longest name of a family, in bytes.
@@ -466,7 +475,7 @@ impl Faults {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.is_empty() || name.len() > MAX_FAMILY_LEN || !name.bytes().all(is_allowed) {
             self.add(place, Reason::FamilyName { name: name.to_owned() });
-        } else if name == "keyderive" || name.starts_with("keyderive.") || name.starts_with("keyderive-") {
+        } else if is_reserved(name) {
             self.add(place, Reason::FamilyReserved);
         }
     }

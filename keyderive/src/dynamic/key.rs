@@ -574,6 +574,7 @@ impl DynKey {
 }
 
 /// The key of tables whose layout is data.
+#[diagnostic::do_not_recommend]
 impl TableKey for DynKey {
     type Stored = Self;
 

@@ -281,7 +281,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 
 /// Scans, of one table.
 impl<K: TableKey, R, S: OneTable> Table<K, R, S> {
-    /// A scan of the rows that `plan` selects: a builder of the key type, or a [`Plan`](crate::plan::Plan).
+    /// A scan of the rows that `plan` selects: a builder of the key type, or a [`Plan`].
     ///
     /// Sends nothing yet. Running or explaining the scan reports a value that no key can hold.
     pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, R> {

@@ -1,10 +1,8 @@
 //! The names that are keyderive's own: of a table, and of column families.
 
-use super::stamp;
-use crate::client::{Error, REGISTRY};
+pub(super) use keyderive_layout::row::{ORIGINS, is_reserved};
 
-/// The family of the origins of rows while a table is re-keyed.
-pub(super) const ORIGINS: &str = "keyderive-origin";
+use crate::client::{Error, REGISTRY};
 
 /// Fails for the registry.
 pub(super) fn check_table(table: &str) -> Result<(), Error> {
@@ -33,11 +31,6 @@ pub(super) fn check_reserved<'a>(
             ),
         )),
     }
-}
-
-/// Whether a family has a reserved name: no row has cells in it that are a caller's.
-pub(super) fn is_reserved(family: &str) -> bool {
-    family == "keyderive" || family == ORIGINS || stamp::is_stamp(family)
 }
 
 #[cfg(test)]

@@ -713,11 +713,6 @@ fn stamp_names(info: &TableInfo) -> impl Iterator<Item = &str> {
     info.families().iter().map(Family::name).filter(|name| name.starts_with(PREFIX))
 }
 
-/// Whether a family is a stamp.
-pub(super) fn is_stamp(family: &str) -> bool {
-    family.starts_with(PREFIX)
-}
-
 #[cfg(test)]
 mod tests {
     #[cfg(feature = "embedded")]

@@ -17,7 +17,6 @@ type Cards = Table<UserKey, Card, ReadOnly>;
 
 fn sample(cards: &Cards, key: &UserKey, card: &Card) {
     let _ = cards.put(key, card);
-    let _ = cards.insert(key, card);
     let _ = cards.merge(key, card);
     let _ = cards.delete(key);
 }

@@ -92,7 +92,7 @@
 //! its mapping gives them, with the state `paused`: before a new key is stored, every program has read them. Every process that reads the state
 //! compares its own mapping with that, once for each record, and fails with [`is_table_mismatch`](crate::Error::is_table_mismatch) if a key
 //! differs, in each of its calls: a program whose conversions are others than those of the driver, or than the
-//! [`KeyMapping`](crate::dynamic::KeyMapping) of [`Client::dynamic_migration`]. Mappings that differ for other keys alone are not found, nor is
+//! [`KeyMapping`] of [`Client::dynamic_migration`]. Mappings that differ for other keys alone are not found, nor is
 //! anything in an empty table, of keys that are longer than about 1000 bytes, or where new keys are made of rows. Another attempt after a
 //! roll-back records its own, and `finish` removes them.
 //!
