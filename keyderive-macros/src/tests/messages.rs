@@ -144,7 +144,7 @@ fn rules_at_their_limits() {
         (alias("old:b"), alias("o/d:b"), "`o/d` cannot name a family"),
         (alias("b"), alias(""), "the empty name"),
         (family(&"a".repeat(64)), family(&"a".repeat(65)), "1 to 64 ASCII letters"),
-        (family("a-keyderive-"), family("keyderive-a"), "are the library's"),
+        (family("keyderive-a"), family("keyderive-origin"), "are the library's"),
         (kept("7d"), kept("8d"), "`ttl` is longer than `max_age`"),
         (window("ttl = \"1h\""), window("ttl = \"59m\""), "longer than the `ttl`"),
         (window("gc(max_age = \"1h\")"), window("gc(max_age = \"59m\")"), "longer than the `max_age`"),

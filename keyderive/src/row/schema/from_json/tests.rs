@@ -75,7 +75,7 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
         (with(a(&[]), &[("family", json!("c f"))]), "family", "cannot name a family, which has 1 to 64"),
         (row(&[], &[of("")], &[]), "fields[0].struct.family", "`` cannot name a family, which has 1 to 64"),
         (
-            row(&[], &[of("keyderive-x")], &[]),
+            row(&[], &[of("keyderive.x")], &[]),
             "fields[0].struct.family",
             "the families `keyderive…` are the library's; choose another name",
         ),
