@@ -261,19 +261,20 @@
 //! client. [`std::time::SystemTime`] is a key field in every build. Convert a time with
 //! another zone or without a zone to UTC before you store it.
 
+#![cfg_attr(
+    not(all(feature = "cloud", feature = "embedded", feature = "heat")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "some parts serve one feature only; a build with all three still warns of dead code"
+    )
+)]
+
 // Generated code uses paths that begin with `::keyderive`, in this crate too.
 #[allow(unused_extern_crates)]
 extern crate self as keyderive;
 
 #[cfg(feature = "client")]
-#[cfg_attr(
-    not(all(feature = "cloud", feature = "embedded")),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "some parts serve one feature only; a build with both features still warns of dead code"
-    )
-)]
 pub mod client;
 pub mod designs;
 pub mod dynamic;
@@ -285,7 +286,6 @@ pub mod guide;
 #[cfg(feature = "heat")]
 pub mod heat;
 mod hints;
-#[cfg(feature = "json")]
 mod intern;
 pub mod key;
 #[cfg(feature = "client")]

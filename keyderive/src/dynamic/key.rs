@@ -10,7 +10,6 @@ use serde::{Serialize, Serializer};
 #[cfg(feature = "json")]
 use super::LayoutError;
 use super::{DynScan, Value, ValueRef};
-#[cfg(feature = "heat")]
 use crate::key::Width;
 use crate::key::{
     DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, KeySchema, MAX_KEY_LEN, ReadValue,
@@ -124,7 +123,7 @@ impl KeyLayout {
     }
 
     /// The layout of a schema whose JSON does not name the struct.
-    #[cfg(feature = "client")]
+    #[cfg(feature = "json")]
     pub(crate) fn of_json(json: &str, key_type: &str) -> Result<Self, LayoutError> {
         KeySchema::from_json(json, Some(key_type)).and_then(Self::checked).map_err(LayoutError::new)
     }
@@ -152,7 +151,6 @@ impl KeyLayout {
     }
 
     /// The key type, for code that is not generic over key types.
-    #[cfg(feature = "client")]
     pub(crate) fn key_type(&self) -> crate::key::KeyType {
         crate::key::KeyType::of_data(self.schema, |schema, key| {
             <DynKey as TableKey>::stored(schema, key).map(drop)
@@ -203,7 +201,6 @@ impl KeyLayout {
     }
 
     /// The value of a field, as errors and plans print it.
-    #[cfg(feature = "heat")]
     pub(crate) fn shown(&self, at: usize, value: &Value) -> String {
         let codec = self.fields[at].codec;
         fmt::from_fn(|f| codec.show(value, f)).to_string()
@@ -272,7 +269,6 @@ impl KeyLayout {
     }
 
     /// Decodes a key into `fields`.
-    #[cfg(feature = "client")]
     #[inline]
     pub(crate) fn read<'k>(&self, key: &'k [u8], fields: &mut Vec<ReadValue<'k>>) -> Result<(), DecodeError> {
         fields.resize_with(self.fields.len(), || ReadValue::EMPTY);
@@ -316,7 +312,6 @@ impl KeyLayout {
 
     /// As `decode_start`, for a boundary, which is as short as possible: pads an incomplete field of fixed width with the least bytes that
     /// make a value. This does not change which keys are above the boundary.
-    #[cfg(feature = "heat")]
     pub(crate) fn decode_boundary(&self, bytes: &[u8]) -> KeyStart {
         let mut start = match bytes {
             // After a whole key: that key says it.
@@ -562,7 +557,6 @@ impl DynKey {
     }
 
     /// The values of the fields, from the left.
-    #[cfg(feature = "client")]
     pub(super) fn values(&self) -> &[Value] {
         &self.values
     }

@@ -1,9 +1,7 @@
 //! JSON in which no object has a name twice: of two values, readers take one each, and nobody says which.
 
-#[cfg(feature = "client")]
 use std::collections::BTreeMap;
 use std::fmt;
-#[cfg(feature = "client")]
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -86,13 +84,11 @@ fn each_member<'de, A: MapAccess<'de>, V: Deserialize<'de>>(
 }
 
 /// [`UniqueJson`] for a field that is a [`Value`].
-#[cfg(feature = "client")]
 pub(crate) fn value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     UniqueJson::deserialize(deserializer).map(|UniqueJson(value)| value)
 }
 
 /// An object whose names are data, each once.
-#[cfg(feature = "client")]
 pub(crate) fn map<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, V>, D::Error> {

@@ -102,7 +102,6 @@ impl Serialize for BoundValue {
 
 impl BoundValue {
     /// Nanoseconds since 1970, if the bound is a moment.
-    #[cfg(feature = "client")]
     pub(crate) fn unix_nanos(self) -> Option<i128> {
         match self {
             Self::Time(nanos) => Some(nanos),

@@ -413,7 +413,6 @@ mod sse2 {
 }
 
 /// The bytes as text, if they are UTF-8; fast for short ASCII, such as names of columns.
-#[cfg(feature = "client")]
 #[inline]
 pub(crate) fn as_text(bytes: &[u8]) -> Option<&str> {
     if is_short_ascii(bytes) {
@@ -424,7 +423,6 @@ pub(crate) fn as_text(bytes: &[u8]) -> Option<&str> {
 }
 
 /// Whether the bytes are ASCII and at most sixteen.
-#[cfg(feature = "client")]
 #[inline]
 fn is_short_ascii(bytes: &[u8]) -> bool {
     if let (Some(first), Some(last), ..=16) = (bytes.first_chunk(), bytes.last_chunk(), bytes.len()) {
@@ -540,7 +538,6 @@ mod tests {
         }
 
         #[test]
-        #[cfg(feature = "client")]
         fn as_text_accepts_what_the_standard_library_accepts(some in boundary_bytes(), text in almost_text(), len in 0..20_usize) {
             for bytes in [&some[..], &text, &some[..len.min(some.len())], &text[..len.min(text.len())]] {
                 prop_assert_eq!(as_text(bytes), str::from_utf8(bytes).ok());

@@ -12,7 +12,6 @@ mod error;
 mod fast;
 mod field;
 mod format;
-#[cfg(feature = "client")]
 mod key_type;
 pub(crate) mod ordered;
 mod raw_key;
@@ -25,7 +24,6 @@ mod sql;
 mod value;
 
 pub(crate) use codec::{ErasedCodec, ErasedPart, ReadValue};
-#[cfg(feature = "client")]
 pub(crate) use codec::{parse_date, parse_utc};
 pub(crate) use decode::decode_by;
 pub(crate) use encode::encode_by;
@@ -44,24 +42,19 @@ pub use raw_key::{ParseKeyError, RawKey};
 pub use row_key::RowKey;
 pub use row_key::{OwnedRowKey, TableKey};
 pub use salt::{Salt, SaltHash, SaltPlace};
-#[cfg(feature = "client")]
+#[cfg(feature = "json")]
 pub(crate) use schema::changes::{BOUNDS, KeyChange, changes};
-#[cfg(feature = "client")]
 pub(crate) use schema::{ConstText, Fnv};
 pub use schema::{Fingerprint, KeySchema};
-#[cfg(feature = "client")]
 pub(crate) use sql::{ColumnJoin, SqlColumnType};
 pub use sql::{RowKeySchema, Sql, SqlError};
 
 pub(crate) use encode::{Part, Typed, check_len, ordered_end, write_hash, write_part};
-#[cfg(feature = "client")]
 pub(crate) use fast::as_text;
-#[cfg(feature = "client")]
 pub(crate) use key_type::KeyType;
 pub(crate) use salt::{Bucket, Span};
 pub(crate) use schema::bucket_of;
 pub(crate) use show::Readable;
-#[cfg(feature = "client")]
 pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, UnquotedKey};
 #[doc(hidden)]

@@ -278,7 +278,6 @@ impl Bucket {
     }
 
     /// The length in the text layout.
-    #[cfg(feature = "client")]
     pub(crate) const fn len(self) -> usize {
         self.digits() + (self.number < 0) as usize
     }

@@ -1,6 +1,6 @@
 //! The schema of a key type: its parts in order, their lengths and its fingerprint, as constant data.
 
-#[cfg(feature = "client")]
+#[cfg(feature = "json")]
 pub(super) mod changes;
 mod epochs;
 #[cfg(feature = "json")]
@@ -482,7 +482,6 @@ const fn max_escaped_int_len(len: usize) -> usize {
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    #[cfg(feature = "client")]
     pub(crate) const fn to_u64(self) -> u64 {
         self.0
     }
@@ -569,7 +568,6 @@ impl Fnv {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    #[cfg(feature = "client")]
     pub(crate) const fn fingerprint(self) -> Fingerprint {
         Fingerprint(self.0)
     }

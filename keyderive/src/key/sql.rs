@@ -4,15 +4,12 @@ use std::error::Error;
 use std::fmt;
 
 use super::codec::ESCAPED;
-#[cfg(feature = "client")]
 use super::codec::Ordered;
-#[cfg(feature = "client")]
 use super::field::KeyField;
 use super::format::{Field, FieldOrder, Format, KeyEncoding, TimeUnit, Width};
 use super::salt::{Salt, SaltHash, SaltPlace};
 use super::schema::KeySchema;
 use super::show::Byte;
-#[cfg(feature = "client")]
 use crate::intern::{Interner, TooManyLayouts, leak_list, leak_text};
 
 /// Column names that SQL reserves.
@@ -106,13 +103,11 @@ impl SqlColumnType {
 
 impl RowKeySchema {
     /// The columns from left to right.
-    #[cfg(feature = "client")]
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, SqlColumnType)> {
         self.columns.iter().map(|column| (column.name.as_str(), column.kind))
     }
 
     /// How they are joined.
-    #[cfg(feature = "client")]
     pub(crate) fn encoding(&self) -> ColumnJoin {
         self.encoding
     }
@@ -210,7 +205,6 @@ impl KeySchema {
     ///
     /// # Errors
     /// As [`KeySchema::from_json`], if there are too many.
-    #[cfg(feature = "client")]
     pub(crate) fn of_ordered_columns(
         table: &str,
         columns: &[(&str, SqlColumnType)],

@@ -10,7 +10,6 @@ mod error;
 mod explain;
 mod fixed;
 pub(crate) mod hex;
-#[cfg(feature = "client")]
 mod leading;
 mod page_token;
 mod position;
@@ -25,21 +24,15 @@ use std::marker::PhantomData;
 pub use draft::{Draft, Ended, Fixed, Listed, Open, RangeOf};
 pub use error::PlanError;
 pub use explain::Explain;
-#[cfg(feature = "client")]
 pub(crate) use request::prefix_end;
 pub use request::{KeyRange, Request};
 
 pub(crate) use explain::ExplainOptions;
-#[cfg(feature = "client")]
 pub(crate) use explain::{Limit, MANY_ROW_ITEMS, VersionsRead, many_row_items};
-#[cfg(feature = "client")]
 pub(crate) use leading::Leading;
-#[cfg(feature = "client")]
 pub(crate) use page_token::Pages;
 use position::Position;
-#[cfg(feature = "client")]
 pub(crate) use request::RequestSize;
-#[cfg(feature = "client")]
 pub(crate) use request_batches::RequestBatches;
 use selection::Selection;
 
@@ -118,7 +111,6 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// The requests in batches, in the order of the scan.
-    #[cfg(feature = "client")]
     pub(crate) fn into_batches(self, reversed: bool) -> RequestBatches<'static> {
         self.selection.into_batches(reversed)
     }
@@ -130,19 +122,16 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// Whether every field is fixed, so that requests have only row keys.
-    #[cfg(feature = "client")]
     pub(crate) fn is_fully_fixed(&self) -> bool {
         self.selection.is_fully_fixed()
     }
 
     /// The layout of the keys, and how many fields are fixed.
-    #[cfg(feature = "heat")]
     pub(crate) fn fixed(&self) -> (&'static crate::key::KeySchema, usize) {
         (self.selection.schema, self.selection.fixed())
     }
 
     /// Whether nothing is constrained.
-    #[cfg(feature = "client")]
     pub(crate) fn is_unconstrained(&self) -> bool {
         let Selection { constraints, window, after, .. } = &self.selection;
         constraints.is_empty() && window.is_none() && after.is_empty()
@@ -231,7 +220,6 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// The range of stored keys that the plan is limited to, if it is a part of another.
-    #[cfg(feature = "client")]
     pub(crate) fn window(&self) -> Option<&KeyRange> {
         self.selection.window.as_ref()
     }
@@ -243,7 +231,6 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// The plan in words, with the options of a table's scan.
-    #[cfg(feature = "client")]
     pub(crate) fn explain_with(&self, options: ExplainOptions) -> Explain {
         Explain::of(&self.selection, options)
     }
@@ -273,7 +260,6 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// The token of these pages after one that ends with the row with this stored key.
-    #[cfg(feature = "client")]
     pub(crate) fn token_of(&self, pages: Pages, key: &[u8], reversed: bool) -> String {
         pages.position_after(&self.selection, key, reversed).to_token(&self.selection, Some(pages))
     }
@@ -290,13 +276,11 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// As [`after`](Self::after), of a token of these pages.
-    #[cfg(feature = "client")]
     pub(crate) fn after_page(&self, pages: Pages, token: &str, reversed: bool) -> Result<Self, PlanError> {
         Ok(self.resumed(Position::from_token(token, &self.selection, Some(pages), reversed)?))
     }
 
     /// As [`after`](Self::after), of the row with this stored key.
-    #[cfg(feature = "client")]
     pub(crate) fn after_row(&self, key: &[u8], reversed: bool) -> Self {
         self.resumed(Position::of(&self.selection, key, reversed))
     }
@@ -320,13 +304,11 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// The plan of every row of the key type.
-    #[cfg(feature = "client")]
     pub(crate) fn full(schema: &'static crate::key::KeySchema) -> Self {
         Self::from_selection(Selection::full(schema))
     }
 
     /// The same plan for code that is not generic over the key type.
-    #[cfg(feature = "client")]
     pub(crate) fn untyped(self) -> Plan<()> {
         Plan::from_selection(self.selection)
     }

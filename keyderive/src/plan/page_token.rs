@@ -21,7 +21,6 @@ pub(crate) struct Pages {
     distinct: u64,
 }
 
-#[cfg(feature = "client")]
 impl Pages {
     pub(crate) fn new(table: &str, distinct: Option<usize>) -> Self {
         let distinct = distinct.map_or(0, |count| count as u64);

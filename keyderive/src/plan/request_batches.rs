@@ -38,7 +38,6 @@ impl Selection {
     }
 
     /// As [`batches`](Self::batches), for a scan that outlives the plan.
-    #[cfg(feature = "client")]
     pub(super) fn into_batches(self, reversed: bool) -> RequestBatches<'static> {
         RequestBatches::new(Cow::Owned(self), reversed)
     }
@@ -207,7 +206,6 @@ impl<'s> RequestBatches<'s> {
     }
 
     /// How many keys and ranges a whole plan has at most; see [`Selection::row_items`].
-    #[cfg(feature = "client")]
     pub(crate) fn row_items(&self) -> Option<u64> {
         self.selection.row_items()
     }

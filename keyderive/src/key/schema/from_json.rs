@@ -44,7 +44,6 @@ impl KeySchema {
     ///
     /// # Errors
     /// Those of [`from_json`](Self::from_json).
-    #[cfg(feature = "heat")]
     pub(crate) fn from_changed_json(json: &str) -> Result<&'static Self, Vec<String>> {
         Self::kept(json, None).map(|(kept, _)| &kept.schema)
     }

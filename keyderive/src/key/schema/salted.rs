@@ -158,7 +158,6 @@ impl KeySchema {
 
     /// Splits a stored key as [`split_at_salt`](Self::split_at_salt) does, but by its bucket instead of its time;
     /// without a bucket, the key has no salt.
-    #[cfg(feature = "client")]
     pub(crate) fn split_at_bucket<'a>(&self, bucket: Option<Bucket>, key: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         let split = self.first_salt().and_then(|salt| {
             let (front, rest) = key.split_at_checked(self.salt_start(salt, key)?)?;
@@ -214,7 +213,6 @@ impl KeySchema {
     }
 
     /// The fields of a stored key, without salt and tag. Key types with the same fields and layout have the same bytes here.
-    #[cfg(feature = "client")]
     pub(crate) fn fields_in(&self, key: &[u8]) -> Vec<u8> {
         let (front, after) = self.split_at_salt(key);
         let mut fields = [front, after].concat();

@@ -219,7 +219,7 @@ impl Serialize for KeySchema {
 impl KeySchema {
     /// The schema as JSON without the names of Rust types. Key types of one fingerprint differ in it by the values that their fields can
     /// hold.
-    #[cfg(feature = "client")]
+    #[cfg(feature = "json")]
     pub(crate) fn layout_json(&self) -> String {
         // It only has text, numbers and lists, all of which JSON can hold.
         serde_json::to_string(&self.data(false)).unwrap_or_default()
