@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use keyderive_layout::Words;
-//! use keyderive_layout::key::{Field, Key, Place, Salt};
+//! use keyderive_layout::key_rules::{Field, Key, Place, Salt};
 //!
 //! let fields = ["user_id", "site"].map(|name| Field::named(name)).into();
 //! let salts = vec![Salt { over: Some(vec!["user".into()]), ..Salt::of_range(4) }];
@@ -18,9 +18,9 @@
 //! Data is what somebody wrote, so any of it may be wrong. A reader of attributes or JSON fills it, asks for its faults, and says each at
 //! its place. What only the types of fields decide, their formats and widths, has its rules where those types are.
 
-pub mod key;
+pub mod key_rules;
 mod names;
-pub mod row;
+pub mod row_rules;
 
 pub use names::{list, nearest};
 

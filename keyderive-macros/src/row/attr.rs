@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use keyderive_layout::row::GcLayout;
+use keyderive_layout::row_rules::GcLayout;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::meta::ParseNestedMeta;

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use keyderive_layout::Words;
-use keyderive_layout::row::Reason;
+use keyderive_layout::row_rules::Reason;
 use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::{Expr, ExprLit, GenericParam, Lit, LitStr, Meta, Type};
 
 use super::attr::RuleAttrs;
-use super::layout;
 use super::model::{FamilyType, Field, Row, Values, aggregate_name, argument, is_aggregate};
+use super::rules;
 use crate::ctxt::Ctxt;
 use crate::types::{static_borrow, ungrouped};
 
@@ -24,7 +24,7 @@ pub(super) fn check(cx: &Ctxt, row: &Row<'_>) {
         field.is_faulty.set(field.is_faulty.get() || cx.error_count() > errors);
     }
     let misplaced = misplaced_aggregates(cx, row);
-    layout::check(cx, row, |field| misplaced.contains(&field.ident));
+    rules::check(cx, row, |field| misplaced.contains(&field.ident));
     one_constant_for_each(cx, row);
     if let (Some(pinned), Some(_)) = (row.attrs.fingerprint.tokens(), row.input.generics.type_params().next())
     {

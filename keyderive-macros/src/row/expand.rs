@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use keyderive_layout::row::GcLayout;
+use keyderive_layout::row_rules::GcLayout;
 use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{DeriveInput, GenericParam, Generics, Lifetime, Type, parse_quote};

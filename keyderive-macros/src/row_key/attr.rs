@@ -1,7 +1,6 @@
 //! Parses the attributes of a key type and of its fields.
 
-use keyderive_layout::key::KeyEncoding;
-use keyderive_layout::key::{MAX_KEY_LEN, RANGES};
+use keyderive_layout::key_rules::{KeyEncoding, MAX_KEY_LEN, RANGES};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;

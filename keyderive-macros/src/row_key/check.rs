@@ -2,22 +2,21 @@
 
 use std::collections::HashMap;
 
-use keyderive_layout::key::MAX_KEY_LEN;
+use keyderive_layout::key_rules::{KeyEncoding, MAX_KEY_LEN};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, Type};
 
 use super::attr::{FieldAttrs, SaltAttr};
-use super::layout;
 use super::model::{Field, Key};
+use super::rules;
 use crate::attr::{Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::types::{fault_of_type, last_segment, static_borrow, ungrouped};
-use keyderive_layout::key::KeyEncoding;
 
 /// Reports every broken rule.
 pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
-    layout::check(cx, key);
+    rules::check(cx, key);
     one_salt_without_since(cx, key);
     for salt in key.salts() {
         one_place(cx, salt);

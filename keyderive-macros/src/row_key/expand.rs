@@ -2,6 +2,7 @@
 
 mod scan;
 
+use keyderive_layout::key_rules::KeyEncoding;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{DeriveInput, Lifetime};
@@ -10,7 +11,6 @@ use super::attr::SaltAttr;
 use super::model::{Field, Key, scan_ident};
 use crate::tokens::{Runtime, first_span, on_span_of, respan, respan_all, type_name};
 use crate::types::self_type;
-use keyderive_layout::key::KeyEncoding;
 
 /// The code for a key type without faults.
 pub(super) fn row_key(key: &Key<'_>) -> TokenStream {

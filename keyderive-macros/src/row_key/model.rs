@@ -1,5 +1,6 @@
 //! The model of a key type, built from its tokens: `check` checks it and `expand` generates code from it.
 
+use keyderive_layout::key_rules::KeyEncoding;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
@@ -11,7 +12,6 @@ use crate::attr::{Unit, unraw, warn_of_serde};
 use crate::ctxt::Ctxt;
 use crate::tokens::Runtime;
 use crate::types::{replace_lifetimes, self_type};
-use keyderive_layout::key::KeyEncoding;
 
 pub(super) struct Key<'a> {
     pub(super) input: &'a DeriveInput,

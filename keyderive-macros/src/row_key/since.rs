@@ -1,6 +1,6 @@
 //! Parses `since(at = "2026-12-01T00:00:00Z")`: from which value of a field on a salt is used.
 
-use keyderive_layout::key::Bound;
+use keyderive_layout::key_rules::Bound;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use keyderive_layout::key::KeyEncoding;
+pub use keyderive_layout::key_rules::KeyEncoding;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// One field of a key: its name, Rust type, format, width and order.

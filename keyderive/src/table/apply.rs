@@ -7,7 +7,7 @@ use futures_util::stream::iter;
 
 use super::UntypedTable;
 use super::create::CreateTable;
-use super::declare::AT_A_TIME;
+use super::declared_tables::AT_A_TIME;
 use super::expected::Expected;
 use super::stamp::{self, StampStatus};
 use super::verify::{self, Faults};

@@ -3,14 +3,14 @@
 mod apply;
 pub mod copy;
 mod create;
-mod declare;
-mod declared;
+mod declared_tables;
 pub mod diff;
 mod dynamic;
 mod execution;
 mod expected;
 mod export;
 mod handle;
+mod registered_row_types;
 
 pub mod load;
 
@@ -42,11 +42,11 @@ use bytes::Bytes;
 
 pub use apply::{TableChange, TableChanges, UndeclaredRule};
 pub use create::CreateTable;
-pub use declare::{DeclaredTable, DeclaredTables, DeclaredTablesError};
-pub use declared::WrittenRowType;
+pub use declared_tables::{DeclaredTable, DeclaredTables, DeclaredTablesError};
 pub use dynamic::{DynCursor, DynTable};
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
+pub use registered_row_types::WrittenRowType;
 pub use scan::{Analysis, KeyOnly, Page, RowRef, RowType, Rows, Scan};
 pub use select::{Select, Selected};
 pub use sizes::{HotTablet, HotTablets, SizedPart, TableSizes};

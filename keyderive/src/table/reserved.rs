@@ -1,6 +1,6 @@
 //! The names that are keyderive's own: of a table, and of column families.
 
-pub(super) use keyderive_layout::row::{ORIGINS, is_reserved};
+pub(super) use keyderive_layout::row_rules::{ORIGINS, is_reserved};
 
 use crate::client::{Error, REGISTRY};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use keyderive_layout::Words;
-use keyderive_layout::key::{self as rules, Place, SaltPart};
+use keyderive_layout::key_rules::{self as rules, Place, SaltPart};
 use serde::Deserialize;
 
 use super::super::MAX_KEY_LEN;

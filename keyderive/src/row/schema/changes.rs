@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use keyderive_layout::row::{GcLayout, KindLayout, RuleLayout};
+use keyderive_layout::row_rules::{GcLayout, KindLayout, RuleLayout};
 
 use super::RowSchema;
 use super::layout::{Absent, ColumnLayout, FieldLayout, RowLayout, SchemaError};

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use keyderive_layout::Words;
-use keyderive_layout::row::{
+use keyderive_layout::row_rules::{
     Column, ColumnPart, Family, FamilyPart, GcLayout, KindLayout, Place, PlaceLayout, RuleLayout, RulePart,
     Struct,
 };

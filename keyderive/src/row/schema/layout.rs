@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use keyderive_layout::row::{GcLayout, KindLayout, PlaceLayout, RuleLayout};
+use keyderive_layout::row_rules::{GcLayout, KindLayout, PlaceLayout, RuleLayout};
 use serde::{Deserialize, Serialize};
 
 use super::stored::StoredType;

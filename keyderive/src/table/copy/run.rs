@@ -19,7 +19,7 @@ use crate::table::transfer::{
     TableRows, Tracker, TransferError, Watched, compare, first_row,
 };
 use crate::table::watch::WatchedTable;
-use crate::table::{UntypedTable, declared};
+use crate::table::{UntypedTable, registered_row_types};
 
 pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let CopyTo { mut mapping, settings, checkpoint: path, mut stop, on_progress } = copy;
@@ -193,7 +193,7 @@ async fn begin(
     if writes {
         let [of_old, of_new] = [(old, &old_info), (new, &new_info)]
             .map(|(table, info)| (&table.client, &table.name, table.key, info));
-        Box::pin(declared::carry_row_types(of_old, of_new)).await?;
+        Box::pin(registered_row_types::carry_row_types(of_old, of_new)).await?;
     }
     Ok(Begun { starts, aggregates, checkpoint })
 }

@@ -16,7 +16,7 @@ use super::stamps::PairStamps;
 use super::state::{Control, DEFAULT_LEASE, Example, MAX_LEASE, MIN_LEASE, Side, State};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema};
 use crate::key::ShownKey;
-use crate::table::declared;
+use crate::table::registered_row_types;
 use crate::table::reserved::{ORIGINS, is_reserved};
 use crate::table::transfer::{Progress, Reporter, TableDiff, first_row};
 
@@ -587,7 +587,7 @@ impl Migration {
         let new_info = client.table_info(pair.route(Side::New)).await?;
         let [of_old, of_new] = [(Side::Old, &info), (Side::New, &new_info)]
             .map(|(side, info)| (client, pair.route(side), pair.key_type(side), info));
-        Box::pin(declared::carry_row_types(of_old, of_new)).await?;
+        Box::pin(registered_row_types::carry_row_types(of_old, of_new)).await?;
         Ok(true)
     }
 

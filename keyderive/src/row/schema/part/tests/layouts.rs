@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fastrand::Rng;
-use keyderive_layout::row::{KindLayout, PlaceLayout, RuleLayout};
+use keyderive_layout::row_rules::{KindLayout, PlaceLayout, RuleLayout};
 
 use crate::key::TimeUnit;
 use crate::row::ColumnSchema;

@@ -1,7 +1,7 @@
 //! The key's layout as data, whose rules `keyderive-layout` has, and the tokens of its places.
 
 use keyderive_layout::Words;
-use keyderive_layout::key::{
+use keyderive_layout::key_rules::{
     Disorder, Field, Key as Data, Place, Reason, Salt, SaltHash, SaltPart, SaltPlace, Since,
 };
 use proc_macro2::TokenStream;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keyderive_layout::Words;
-use keyderive_layout::row::{
+use keyderive_layout::row_rules::{
     Column, ColumnPart, Family, FamilyPart, KindLayout, Place, PlaceLayout, RuleLayout, RulePart, Struct,
 };
 use proc_macro2::TokenStream;
