@@ -31,11 +31,11 @@ use datafusion::physical_plan::{
     apply_expression_roots,
 };
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use keyderive::Client;
 use keyderive::client::ReadStats;
 use keyderive::dynamic::TableLayout;
 use keyderive::plan::{KeyRange, Request};
 use keyderive::table::DynTable;
-use keyderive::Client;
 use tokio::sync::Mutex;
 
 use crate::batches::BatchBuilder;
@@ -97,8 +97,10 @@ impl Source {
             return Ok(Arc::clone(windows));
         }
         let parts = self.table.windows().await.map_err(external)?.parts;
-        let window =
-            |part: keyderive::table::SizedPart<_>| Window { range: part.range, bytes: part.bytes.unwrap_or(0) };
+        let window = |part: keyderive::table::SizedPart<_>| Window {
+            range: part.range,
+            bytes: part.bytes.unwrap_or(0),
+        };
         let windows: Arc<[Window]> = parts.into_iter().map(window).collect();
         *known = Some((Instant::now(), Arc::clone(&windows)));
         Ok(windows)
