@@ -1,7 +1,7 @@
-//! What every derive reads attributes with.
+//! Reads attributes, for every derive.
 //!
-//! No function here returns early on a fault: it reports the fault to [`Ctxt`] and treats the attribute as absent, so that one run
-//! shows every fault.
+//! A fault is reported to [`Ctxt`], and its attribute counts as absent, so that one run shows every fault. An `Err` means tokens that
+//! cannot be parsed.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;

@@ -226,8 +226,8 @@ impl FaultRule {
     /// The call's stream breaks with this probability before each message, and before its end, with `UNAVAILABLE`. This is
     /// apart from [`chance`](Self::chance), which decides whether the rule hits the call at all.
     ///
-    /// The streams are the responses to `ReadRows`, `MutateRows` and `SampleRowKeys`. A client that retries resumes after
-    /// the last row it received. It gives up after too many attempts without progress, so a probability near 1
+    /// The streams are the responses to `ReadRows`, `MutateRows`, `SampleRowKeys` and `ExecuteQuery`. A client that retries
+    /// resumes after the last row it received. It gives up after too many attempts without progress, so a probability near 1
     /// makes operations fail.
     pub fn cut_streams(chance: f64) -> Self {
         Self::of(Effect::CutStreams(chance))

@@ -1015,7 +1015,7 @@ fn substr(is_text: bool, values: &[Value]) -> Result<Value, Status> {
     made(is_text, units[start..end.max(start)].concat())
 }
 
-/// The most bytes of a value that a function makes longer.
+/// The most bytes that `REPEAT`, `LPAD`, `RPAD` and `REGEXP_REPLACE` may produce.
 const MAX_BYTES: usize = 1 << 20;
 
 fn checked_size(bytes: usize) -> Result<(), Status> {

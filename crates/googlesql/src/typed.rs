@@ -30,8 +30,9 @@ pub(crate) enum Form {
     Number,
     /// `[]`.
     EmptyArray,
-    /// An array of literals of STRING, and of literals of numbers: they become what these become.
+    /// An array of STRING literals, which can become an array of BYTES.
     Texts,
+    /// An array of number literals, which can become an array of floats.
     Numbers,
 }
 

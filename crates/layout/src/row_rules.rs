@@ -421,7 +421,7 @@ impl Struct {
         }
     }
 
-    /// Aggregates are alone in their families.
+    /// A family with an aggregate holds columns of that aggregate alone.
     fn aggregates(&self, faults: &mut Faults) {
         for one in self.columns.iter().filter(|one| !one.is_doubtful) {
             let Some((aggregate, _)) = one.kind.aggregate() else { continue };

@@ -38,8 +38,7 @@ const STATE: &str = "state";
 /// The column of the progress of a pass.
 const PASS: &str = "pass";
 
-/// How often the control row and the stamps are read again before they count as contradicting each other: a driver changes one after the
-/// other.
+/// How often the control row and the stamps are compared before a contradiction counts: a driver changes one after the other.
 const AGREE_ATTEMPTS: usize = 4;
 
 /// The value as it is stored, which the next change is conditional on, and what it says.

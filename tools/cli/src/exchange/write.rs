@@ -96,7 +96,7 @@ impl Shape {
             .collect()
     }
 
-    /// The optional families that need a presence column in csv. In JSON a present map is an object.
+    /// The optional families that need a presence column in csv. A map needs none: its cell is `{}` if it is empty.
     fn markers(&self) -> impl Iterator<Item = &String> {
         self.optional.iter().filter(|family| !self.maps.contains(family))
     }

@@ -60,7 +60,7 @@ pub(super) fn definitions() -> Records {
 pub(super) struct Contents {
     /// Definitions by table name.
     pub(super) tables: BTreeMap<String, Arc<Definition>>,
-    /// The latest server time of a cell; zero if the file has none.
+    /// The latest time that the server's clock has shown; zero if the file has none.
     pub(super) latest_micros: i64,
     pub(super) tokens: Tokens,
 }
@@ -367,7 +367,7 @@ pub(super) mod tests {
     use crate::storage::cells::tests::row;
     use crate::storage::{Families, cells};
 
-    /// Sets the version of a file, and removes the time, which a file has only once a cell has a time of the server.
+    /// Sets the version of a file, and removes the time, which a file has only once the server's clock has shown one.
     pub(in super::super) fn set_version_without_time(file: Arc<dyn StorageBackend>, version: u32) {
         let (database, _) = open(SharedFile::new(file)).unwrap();
         let transaction = begin(&database).unwrap();
