@@ -227,7 +227,7 @@ impl KeyMapping {
     /// # #[derive(RowKey)] struct NewKey { user: String }
     /// let mapping = KeyMapping::new(&KeyLayout::of::<OldKey>(), &KeyLayout::of::<NewKey>(), "")?;
     /// assert_eq!(mapping.dropped(), ["at"]);
-    /// let error = mapping.check_way_back().unwrap_err().to_string();
+    /// let error = mapping.check_reversible().unwrap_err().to_string();
     /// assert!(error.starts_with("the field `at` of `OldKey` is dropped"), "{error}");
     /// # Ok::<(), keyderive::dynamic::LayoutError>(())
     /// ```

@@ -390,7 +390,7 @@ impl<K: TableKey> CreateTable<K> {
     /// assert_eq!(
     ///     error.to_string(),
     ///     "table `users`: the garbage collection rule of the column family `cf` is not the declared one: expected \
-    ///      `all but the newest 3 versions`, found `all but the newest version`; a rule is changed with \
+    ///      `all but the newest 3 versions`, found `all but the newest version`; change it with \
     ///      `modify_families` and `FamilyChange::gc_rule`",
     /// );
     /// # Ok(())
