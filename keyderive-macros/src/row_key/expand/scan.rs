@@ -1,6 +1,6 @@
 //! Generates the scan builder: one stage for each number of fixed fields, and a set of methods for each field.
 
-use proc_macro2::{Literal, Span, TokenStream};
+use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, Type, parse_quote};
 
@@ -122,9 +122,6 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let is_next = quote!(__Stage: #private::Open<At: #module::#name>);
     let codec = quote!(<__Stage::At as #module::#name>::Codec);
     let lints = lints();
-    let parameter = |name: &str| Ident::new(name, Span::mixed_site());
-    let [value_name, values_name, range_name, prefix_name] =
-        ["value", "values", "range", "prefix"].map(parameter);
     let [fix, range, prefix, any_of] = &methods_of(field);
     let [fix_doc, range_doc, prefix_doc, any_of_doc] = docs(key, field, at + 1);
     let (arg, is_arg) = match plain_arg(field, &value, private) {
@@ -141,26 +138,26 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 #[doc = #range_doc]
                 pub fn #range<#value>(
                     self,
-                    #range_name: impl #private::RangeOf<#arg>,
+                    __range: impl #private::RangeOf<#arg>,
                 ) -> #scan<#private::Ended>
                 where
                     #is_next,
                     #ty: #private::RangeField<#codec #is_arg>,
                 {
                     #scan {
-                        draft: #private::Draft::range::<#codec, #ty>(self.draft, &#range_name),
+                        draft: #private::Draft::range::<#codec, #ty>(self.draft, &__range),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
 
                 #[doc = #prefix_doc]
-                pub fn #prefix<#value>(self, #prefix_name: #arg) -> #scan<#private::Ended>
+                pub fn #prefix<#value>(self, __prefix: #arg) -> #scan<#private::Ended>
                 where
                     #is_next,
                     #ty: #private::PrefixField<#codec #is_arg>,
                 {
                     #scan {
-                        draft: #private::Draft::prefix::<#codec, #ty>(self.draft, #prefix_name),
+                        draft: #private::Draft::prefix::<#codec, #ty>(self.draft, __prefix),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
@@ -172,13 +169,13 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
         #[allow(dead_code)]
         impl<__Stage> #scan<__Stage> {
             #[doc = #fix_doc]
-            pub fn #fix<#value>(self, #value_name: #arg) -> #scan<#private::Fixed<#next>>
+            pub fn #fix<#value>(self, __value: #arg) -> #scan<#private::Fixed<#next>>
             where
                 #is_next,
                 #ty: #private::KeyField<#codec #is_arg>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_fix::<#codec, #ty>(self.draft, #value_name),
+                    draft: #private::Draft::#draft_fix::<#codec, #ty>(self.draft, __value),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -186,7 +183,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             #[doc = #any_of_doc]
             pub fn #any_of<__How>(
                 self,
-                #values_name: impl #private::core::iter::IntoIterator<
+                __values: impl #private::core::iter::IntoIterator<
                     Item: #private::Listed<#codec, #ty, __How>,
                 >,
             ) -> #scan<#private::Fixed<#next>>
@@ -195,7 +192,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 #ty: #private::KeyField<#codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_any_of::<#codec, #ty, _>(self.draft, #values_name),
+                    draft: #private::Draft::#draft_any_of::<#codec, #ty, _>(self.draft, __values),
                     stage: #private::core::marker::PhantomData,
                 }
             }
