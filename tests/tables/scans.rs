@@ -62,6 +62,7 @@ on_every_bigtable! {
     the_error_of_an_invalid_filter_names_no_bucket
     what_filters_leave_is_counted
     foreign_rows_are_counted_until_an_error
+    a_filter_of_keys_fails_at_a_foreign_row_whatever_reads_the_rows
 }
 
 fn key(user: &str, at: u16) -> EventKey {
@@ -484,4 +485,19 @@ async fn foreign_rows_are_counted_until_an_error(client: Client) {
     assert_eq!(error.kind(), ErrorKind::InvalidRow, "{error}");
     assert!(rows.next().await.is_none());
     assert_eq!(rows.skipped().foreign(), 3);
+}
+
+async fn a_filter_of_keys_fails_at_a_foreign_row_whatever_reads_the_rows(client: Client) {
+    let (events, keys) = with_foreign_rows(&client).await;
+    let filtered = || events.scan(EventKey::scan()).filter_key(|_| true);
+    for error in [
+        filtered().collect().await.map(drop).unwrap_err(),
+        filtered().count().await.map(drop).unwrap_err(),
+        filtered().visit::<EventKey, Error>(|_, _| Ok(())).await.map(drop).unwrap_err(),
+        filtered().explain_analyze().await.map(drop).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::ForeignRow, "{error}");
+    }
+    let analysis = filtered().on_foreign(OnForeign::Skip).explain_analyze().await.unwrap();
+    assert_eq!(analysis.rows, keys.len() as u64);
 }

@@ -41,7 +41,7 @@ pub struct Struct {
 /// A column.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// What a message calls the field.
+    /// The field's name in messages.
     pub label: String,
     /// Its family, which is that of the struct if it names none.
     pub family: String,
@@ -55,7 +55,7 @@ pub struct Column {
     pub is_doubtful: bool,
 }
 
-/// A place of a value, such as a former one.
+/// A family and the name of a column in it, such as a former one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(deny_unknown_fields))]
 pub struct PlaceLayout {
@@ -68,7 +68,7 @@ pub struct PlaceLayout {
 /// A field that is a family.
 #[derive(Clone, Debug)]
 pub struct Family {
-    /// What a message calls the field.
+    /// The field's name in messages.
     pub label: String,
     /// The family's name.
     pub name: String,
@@ -76,7 +76,7 @@ pub struct Family {
     pub kind: KindLayout,
 }
 
-/// What a column holds. The width of windows is 0 where none is given, and for maps, whose windows have any width.
+/// What a column holds. `window_micros` is 0 if no width is given; in a map, 0 allows windows of any width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -91,7 +91,7 @@ pub enum KindLayout {
     Timestamped,
     /// Every version.
     Versions,
-    /// An integer in which the server counts.
+    /// An integer that the server increments.
     Counter,
     /// A sum that the server keeps.
     Sum,
@@ -115,7 +115,7 @@ pub struct RuleLayout {
     pub family: String,
     /// Which cells are deleted, if that is declared.
     pub gc: Option<GcLayout>,
-    /// After which age they are not read.
+    /// The age in seconds after which cells are not read.
     pub ttl_secs: Option<u64>,
     /// Whether `put` empties the family first.
     pub exclusive: bool,
@@ -130,7 +130,7 @@ pub struct RuleLayout {
 )]
 #[allow(missing_docs, reason = "the names say them")]
 pub enum GcLayout {
-    /// None.
+    /// No cells.
     Never,
     /// Those beyond one of the limits.
     Any { max_age_secs: Option<u64>, max_versions: Option<u32> },

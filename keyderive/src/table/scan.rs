@@ -1019,7 +1019,7 @@ impl<K: TableKey, R, S: Reads> Rows<K, R, S> {
         }
     }
 
-    /// Advances to the next row that the check does not drop. A foreign row that it does not drop ends the scan where it is delivered.
+    /// Advances to the next row that the check does not drop. A foreign row that it does not drop is an error in its turn.
     #[inline(never)]
     fn poll_kept(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let Self { execution: Ok(execution), check: Some(check), key, .. } = self else {
@@ -1029,9 +1029,13 @@ impl<K: TableKey, R, S: Reads> Rows<K, R, S> {
             let Some(row) = execution.current() else { break };
             match check.kept(row.key()) {
                 Ok(None) => {}
-                kept => {
-                    *key = kept.unwrap_or_default();
+                Ok(kept) => {
+                    *key = kept;
                     return Poll::Ready(Ok(true));
+                }
+                Err(error) => {
+                    let error = Error::foreign(&check.table, error);
+                    return Poll::Ready(Err(execution.fail_at_row(error)));
                 }
             }
         }
