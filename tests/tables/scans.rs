@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use keyderive::plan::Plan;
 use keyderive::row::RowFilter;
-use keyderive::{Client, ErrorKind, OnForeign, Row, RowKey, Table};
+use keyderive::{Client, Error, ErrorKind, OnForeign, Row, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
 
