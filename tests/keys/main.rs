@@ -20,6 +20,7 @@
 
 mod epochs;
 mod explained;
+mod filters;
 mod fingerprint;
 mod fuzz;
 mod key_field;

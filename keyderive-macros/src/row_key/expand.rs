@@ -270,13 +270,16 @@ fn table_key(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
         #[automatically_derived]
         impl #private::TableKey for #name {
             type Stored = #private::RawKey;
+            type Codecs = ();
 
             #[inline]
             fn encode_stored(&self, __out: &mut #private::Vec<#private::core::primitive::u8>) -> #private::core::result::Result<(), #private::EncodeError> {
                 <#name as #private::RowKey>::encode_into(self, __out)
             }
 
-            fn stored(_: &'static #private::KeySchema, __bytes: &[#private::core::primitive::u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
+            fn codecs(_: &'static #private::KeySchema) {}
+
+            fn stored((): &(), __bytes: &[#private::core::primitive::u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
                 <#name as #private::RowKey>::decode(__bytes)
             }
         }

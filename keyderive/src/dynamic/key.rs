@@ -152,8 +152,13 @@ impl KeyLayout {
 
     /// The key type, for code that is not generic over key types.
     pub(crate) fn key_type(&self) -> crate::key::KeyType {
+        // A check of one key, which finds the codecs without keeping them.
         crate::key::KeyType::of_data(self.schema, |schema, key| {
-            <DynKey as TableKey>::stored(schema, key).map(drop)
+            let of = |field| {
+                ErasedField::of(field, schema)
+                    .map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
+            };
+            decode(schema, schema.fields().iter().map(of), key).map(drop)
         })
     }
 
@@ -571,17 +576,19 @@ impl DynKey {
 #[diagnostic::do_not_recommend]
 impl TableKey for DynKey {
     type Stored = Self;
+    type Codecs = KeyLayout;
 
     fn encode_stored(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         out.extend_from_slice(&self.bytes);
         Ok(())
     }
 
-    fn stored(schema: &'static KeySchema, key: &[u8]) -> Result<Self, DecodeError> {
-        let of = |field| {
-            ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
-        };
-        decode(schema, schema.fields().iter().map(of), key)
+    fn codecs(schema: &'static KeySchema) -> KeyLayout {
+        KeyLayout::of_checked(schema)
+    }
+
+    fn stored(layout: &KeyLayout, key: &[u8]) -> Result<Self, DecodeError> {
+        layout.decode(key)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{DynKey, KeyLayout, LayoutError, Value};
-use crate::key::{DecodeError, EncodeError, Field, FieldValues, Format, KeySchema, TimeUnit};
+use crate::key::{DecodeError, EncodeError, Field, FieldValues, KeySchema, TimeUnit};
 
 /// Maps keys of one [`KeyLayout`] to keys of another, by the names of the fields: for copies, comparisons and re-keyings of dynamic tables.
 ///
@@ -316,11 +316,7 @@ fn written(field: &'static Field) -> &'static Field {
 
 /// The unit of a field's times.
 fn unit_nanos(field: &'static Field) -> Option<i128> {
-    match written(field).format() {
-        Format::UnixTime(unit) => Some(unit.nanos()),
-        Format::DateTime17 => Some(TimeUnit::Millis.nanos()),
-        _ => None,
-    }
+    field.time_unit().map(TimeUnit::nanos)
 }
 
 /// Splits text at the commas outside of quotation marks.

@@ -7,7 +7,7 @@
 //!
 //! | for | with types | at run time |
 //! |---|---|---|
-//! | keys | a struct with [`RowKey`](derive@crate::RowKey) | [`KeyLayout`], [`DynScan`] |
+//! | keys | a struct with [`RowKey`](derive@crate::RowKey) | [`KeyLayout`], [`DynScan`], [`KeyFilter`] |
 //! | rows | a struct with [`Row`](derive@crate::Row) | [`DynRow`]; borrowed, [`DynRowRef`] |
 //! | the key of a row in another table | closures, `From` | [`KeyMapping`] |
 //! | a table | [`Client::table`](crate::Client::table) | [`Client::dynamic_table`](crate::Client::dynamic_table) |
@@ -16,6 +16,7 @@
 
 #[cfg(feature = "json")]
 mod error;
+mod filter;
 mod key;
 #[cfg(feature = "client")]
 mod mapping;
@@ -34,6 +35,7 @@ pub(crate) mod unique_json;
 
 #[cfg(feature = "json")]
 pub use self::error::LayoutError;
+pub use self::filter::{KeyFilter, KeyTest};
 pub use self::key::{DynKey, KeyLayout, KeyStart};
 #[cfg(feature = "client")]
 pub use self::mapping::{KeyMapping, MappingError};

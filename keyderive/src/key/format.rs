@@ -107,6 +107,29 @@ impl Field {
         self.hash_of
     }
 
+    /// The unit of the times that the field stores, or hashes; `None` for a field of other values.
+    ///
+    /// ```
+    /// use keyderive::RowKey;
+    /// use keyderive::key::TimeUnit;
+    ///
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: std::time::SystemTime }
+    /// let units: Vec<_> = EventKey::SCHEMA.fields().iter().map(|field| field.time_unit()).collect();
+    /// assert_eq!(units, [None, Some(TimeUnit::Micros)]);
+    /// ```
+    #[must_use]
+    pub const fn time_unit(&self) -> Option<TimeUnit> {
+        let written = match self.hash_of {
+            Some(of) => of.format,
+            None => self.format,
+        };
+        match written {
+            Format::UnixTime(unit) => Some(unit),
+            Format::DateTime17 => Some(TimeUnit::Millis),
+            _ => None,
+        }
+    }
+
     /// Whether the values of the field, as [`ValueRef`](crate::dynamic::ValueRef) has them, descend where the bytes ascend; none if neither
     /// orders them.
     ///

@@ -198,24 +198,29 @@ pub trait TableKey: Send + Sync + 'static {
     /// What a table returns for a stored key: the key itself, or its bytes.
     type Stored: Send + 'static;
 
+    /// What decoding takes from the layout: nothing, `()`, for a type whose layout the compiler knows.
+    type Codecs: Clone + Send + Sync + 'static;
+
     /// Appends the stored key to `out`; on an error `out` is unchanged.
     ///
     /// # Errors
     /// Those of [`RowKey::encode_into`].
     fn encode_stored(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 
+    /// The codecs of a layout, to decode many keys with. The layout of a type with [`RowKey`] is [`RowKey::SCHEMA`].
+    fn codecs(schema: &'static KeySchema) -> Self::Codecs;
+
     /// Decodes a key of a table with this layout, or only checks it if a hashed field prevents decoding.
-    ///
-    /// The layout of a type with [`RowKey`] is [`RowKey::SCHEMA`].
     ///
     /// # Errors
     /// For a key that is not of this layout.
-    fn stored(schema: &'static KeySchema, key: &[u8]) -> Result<Self::Stored, DecodeError>;
+    fn stored(codecs: &Self::Codecs, key: &[u8]) -> Result<Self::Stored, DecodeError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<K: OwnedRowKey> TableKey for K {
     type Stored = K;
+    type Codecs = ();
 
     #[inline]
     fn encode_stored(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
@@ -223,7 +228,10 @@ impl<K: OwnedRowKey> TableKey for K {
     }
 
     #[inline]
-    fn stored(_: &'static KeySchema, key: &[u8]) -> Result<K, DecodeError> {
+    fn codecs(_: &'static KeySchema) {}
+
+    #[inline]
+    fn stored((): &(), key: &[u8]) -> Result<K, DecodeError> {
         K::decode(key)
     }
 }

@@ -72,9 +72,9 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     {
         self.ensure_fits(WriteScope::Nothing).await?;
         let mut failed: BTreeMap<String, (u64, RowError, Vec<u8>)> = BTreeMap::new();
-        let mut read = 0;
+        let (codecs, mut read) = (K::codecs(self.handle.key.schema()), 0);
         let foreign_or_read = |row: &RawRow| {
-            if K::stored(self.handle.key.schema(), row.key()).is_err() {
+            if K::stored(&codecs, row.key()).is_err() {
                 return Ok(());
             }
             read += 1;

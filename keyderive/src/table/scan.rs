@@ -324,8 +324,9 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
         let Self { table: Table { mut handle, store, .. }, other, key_filter, options, .. } = self;
         let ScanOptions { skip_foreign, skip_unreadable, keys_only, distinct, .. } = options;
         let log = Arc::clone(&options.log);
+        let codecs = K::codecs(handle.key.schema());
         let check = (key_filter.is_some() || skip_foreign).then(|| KeyCheck {
-            schema: handle.key.schema(),
+            codecs: codecs.clone(),
             table: handle.name.clone(),
             filter: key_filter,
             skipped: skip_foreign.then(|| log.skipped.clone()),
@@ -351,6 +352,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
         }
         Rows {
             handle,
+            codecs,
             execution: execution.map(Box::new).map_err(Some),
             check,
             key: None,
@@ -958,6 +960,7 @@ impl<K: TableKey> RowType<K> for RawRow {
 #[must_use = "a stream reads nothing until it is polled"]
 pub struct Rows<K: TableKey, R, S: Reads = Direct> {
     pub(super) handle: UntypedTable,
+    codecs: K::Codecs,
     /// The running scan, or the error of its plan until it is returned.
     execution: Result<Box<<S::Scanned as ReadStore>::Cursor>, Option<Error>>,
     /// Which rows are dropped by their keys.
@@ -975,7 +978,7 @@ pub struct Rows<K: TableKey, R, S: Reads = Direct> {
 
 /// Drops rows by their keys.
 struct KeyCheck<K: TableKey> {
-    schema: &'static KeySchema,
+    codecs: K::Codecs,
     table: Route,
     filter: Option<KeyFilter<K>>,
     /// Counts foreign rows, if they are dropped.
@@ -988,7 +991,7 @@ impl<K: TableKey> KeyCheck<K> {
     /// # Errors
     /// For a foreign row that is not dropped.
     fn kept(&self, key: &[u8]) -> Result<Option<K::Stored>, DecodeError> {
-        match (K::stored(self.schema, key), &self.skipped) {
+        match (K::stored(&self.codecs, key), &self.skipped) {
             (Ok(key), _) => Ok(Some(key).filter(|key| self.filter.as_ref().is_none_or(|keep| keep(key)))),
             (Err(error), Some(skipped)) => {
                 skipped.add_foreign(key, || Error::foreign(&self.table, error));
@@ -1072,12 +1075,12 @@ impl<K: TableKey, R: RowType<K>, S: Reads> Rows<K, R, S> {
                 Ok(false) => return Poll::Ready(None),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
-            let Self { handle, execution: Ok(execution), key, by_data, .. } = self else {
+            let Self { handle, codecs, execution: Ok(execution), key, by_data, .. } = self else {
                 return Poll::Ready(None);
             };
             let Some(row) = execution.current() else { return Poll::Ready(None) };
             // The item is returned where it is read: it may be large, and each variable on its way would be a copy.
-            let error = match key.take().map_or_else(|| K::stored(handle.key.schema(), row.key()), Ok) {
+            let error = match key.take().map_or_else(|| K::stored(codecs, row.key()), Ok) {
                 Ok(key) => match R::read(handle, by_data, key, row) {
                     Ok(item) => {
                         execution.delivered();

@@ -10,7 +10,7 @@ use keyderive_proto::values::Timestamp;
 
 use super::{OneTable, Reads, Table};
 use crate::client::{Error, ErrorKind, RawTable};
-use crate::key::{KeySchema, RawKey, Readable, TableKey};
+use crate::key::{RawKey, Readable, TableKey};
 use crate::plan::KeyRange;
 
 impl<K: TableKey, R, S: Reads> Table<K, R, S> {
@@ -56,8 +56,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     {
         self.ensure_checked().await?;
         let samples = self.handle.client.sample_row_keys(&self.handle.name).await?;
-        let schema = self.handle.key.schema();
-        Ok(TableSizes::new(&samples, |key| K::stored(schema, key).ok()))
+        let codecs = K::codecs(self.handle.key.schema());
+        Ok(TableSizes::new(&samples, |key| K::stored(&codecs, key).ok()))
     }
 
     /// The parts of the table for readers that share a scan: the parts of [`sizes`](Self::sizes), cut where buckets of the
@@ -95,8 +95,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     {
         let mut splits = self.handle.key.schema().bucket_splits();
         splits.sort_unstable();
-        let schema = self.handle.key.schema();
-        Ok(self.sizes().await?.cut_at(&splits, |key| K::stored(schema, key).ok()))
+        let codecs = K::codecs(self.handle.key.schema());
+        Ok(self.sizes().await?.cut_at(&splits, |key| K::stored(&codecs, key).ok()))
     }
 }
 
@@ -141,9 +141,9 @@ impl<K: TableKey, R> Table<K, R> {
             percent.unwrap_or(Ordering::Equal)
         };
         tablets.sort_by(hottest_first);
-        let schema = self.handle.key.schema();
+        let codecs = K::codecs(self.handle.key.schema());
         Ok(HotTablets {
-            tablets: tablets.iter().map(|tablet| HotTablet::new::<K>(schema, tablet)).collect(),
+            tablets: tablets.iter().map(|tablet| HotTablet::new::<K>(&codecs, tablet)).collect(),
             unreachable,
         })
     }
@@ -290,12 +290,12 @@ pub struct HotTablet<K> {
 }
 
 impl<K> HotTablet<K> {
-    fn new<T: TableKey<Stored = K>>(schema: &'static KeySchema, message: &admin::HotTablet) -> Self {
+    fn new<T: TableKey<Stored = K>>(codecs: &T::Codecs, message: &admin::HotTablet) -> Self {
         let mut path = message.name.split('/').skip_while(|part| *part != "clusters").skip(1);
         Self {
             cluster: path.next().unwrap_or_default().to_owned(),
-            start: T::stored(schema, &message.start_key).ok(),
-            end: T::stored(schema, &message.end_key).ok(),
+            start: T::stored(codecs, &message.start_key).ok(),
+            end: T::stored(codecs, &message.end_key).ok(),
             start_bytes: message.start_key.to_vec(),
             end_bytes: message.end_key.to_vec(),
             from: message.start_time.and_then(system_time),

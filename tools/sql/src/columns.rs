@@ -210,11 +210,7 @@ impl KeyColumn {
             FieldValues::Integer { min, max } => Kind::Integer { min, max },
             FieldValues::Bool => Kind::Bool,
             FieldValues::Text | FieldValues::Char | FieldValues::Codes(_) => Kind::Text,
-            FieldValues::Time { .. } => Kind::Time(match of.format() {
-                Format::UnixTime(unit) => unit,
-                // Every other format of times has milliseconds.
-                _ => TimeUnit::Millis,
-            }),
+            FieldValues::Time { .. } => of.time_unit().map_or(Kind::Bytes, Kind::Time),
             FieldValues::Date => Kind::Date,
             FieldValues::Uuid { .. } => Kind::Uuid,
             // Bytes, and what a module of the user's own writes.

@@ -33,14 +33,14 @@ use datafusion::physical_plan::{
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use keyderive::Client;
 use keyderive::client::ReadStats;
-use keyderive::dynamic::TableLayout;
-use keyderive::plan::{KeyRange, Request};
+use keyderive::dynamic::{DynKey, KeyFilter, TableLayout};
+use keyderive::plan::{KeyRange, Plan, Request};
 use keyderive::table::DynTable;
 use tokio::sync::Mutex;
 
 use crate::batches::BatchBuilder;
 use crate::columns::Columns;
-use crate::constraints::{KeyScan, Predicate, shown};
+use crate::constraints::{Predicate, key_filter, shown};
 
 /// How long windows are kept. They stay valid when tablets split and merge; only their balance gets worse.
 const WINDOWS_FOR: Duration = Duration::from_secs(60);
@@ -106,8 +106,8 @@ impl Source {
         Ok(windows)
     }
 
-    pub(crate) fn plan(&self, predicates: &[Predicate]) -> KeyScan {
-        KeyScan::new(self.table.key(), predicates)
+    pub(crate) fn filter(&self, predicates: &[Predicate]) -> Result<KeyFilter> {
+        key_filter(self.table.key(), predicates)
     }
 }
 
@@ -128,7 +128,7 @@ pub(crate) struct ScanSpec {
 pub(crate) struct BigtableExec {
     source: Arc<Source>,
     spec: ScanSpec,
-    key_scan: Arc<KeyScan>,
+    filter: Arc<KeyFilter>,
     /// What each partition reads; none for one without a window.
     partitions: Arc<[Option<KeyRange>]>,
     /// Filters that change while the query runs. Their makers apply them too.
@@ -159,15 +159,15 @@ impl BigtableExec {
         partitions: Arc<[Option<KeyRange>]>,
         dynamic: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Self> {
-        let key_scan = Arc::new(source.plan(&spec.predicates));
+        let filter = Arc::new(source.filter(&spec.predicates)?);
         let properties = PlanProperties::new(
-            equivalences(&source.columns, &spec, &key_scan)?,
+            equivalences(&source.columns, &spec, &filter)?,
             Partitioning::UnknownPartitioning(partitions.len()),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
         let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Self { source, spec, key_scan, partitions, dynamic, properties: Arc::new(properties), metrics })
+        Ok(Self { source, spec, filter, partitions, dynamic, properties: Arc::new(properties), metrics })
     }
 
     fn with_spec(&self, change: impl FnOnce(&mut ScanSpec)) -> Result<Self> {
@@ -185,24 +185,26 @@ impl BigtableExec {
     }
 
     /// What remains to read under the filters known so far; `None` if nothing.
-    fn narrowed(&self, counts: &Counts) -> Option<KeyScan> {
+    fn narrowed(&self, counts: &Counts) -> Result<Option<Plan<DynKey>>> {
         let columns = &self.source.columns;
         // The limit counts rows that a filter above it would drop.
         let dynamic = self.dynamic.iter().filter(|_| self.spec.limit.is_none());
         let more = dynamic.flat_map(|filter| Predicate::implied(filter, columns));
         let all: Vec<_> = self.spec.predicates.iter().cloned().chain(more).collect();
         let count = self.spec.predicates.len();
-        let plan = if all.len() > count { self.source.plan(&all) } else { (*self.key_scan).clone() };
-        if plan.is_empty {
+        let filter =
+            if all.len() > count { Arc::new(self.source.filter(&all)?) } else { Arc::clone(&self.filter) };
+        if filter.contradiction().is_some() {
             counts.dynamic.add(1);
-            return None;
+            return Ok(None);
         }
         // No filter after the scan applies its own predicates.
-        if plan.used[..count].iter().all(|used| *used) {
-            counts.dynamic.add(plan.used[count..].iter().filter(|used| **used).count());
-            return Some(plan);
+        let (own, more) = filter.decided().split_at(count);
+        if own.iter().all(|decided| *decided) {
+            counts.dynamic.add(more.iter().filter(|decided| **decided).count());
+            return Ok(Some(filter.plan().clone()));
         }
-        Some((*self.key_scan).clone())
+        Ok(Some(self.filter.plan().clone()))
     }
 }
 
@@ -214,14 +216,14 @@ struct Counts {
 }
 
 /// What is known of the rows' order.
-fn equivalences(columns: &Columns, spec: &ScanSpec, scan: &KeyScan) -> Result<EquivalenceProperties> {
+fn equivalences(columns: &Columns, spec: &ScanSpec, filter: &KeyFilter) -> Result<EquivalenceProperties> {
     let schema = Arc::new(columns.schema.project(&spec.projection)?);
     let place = |field: usize| {
         let at = columns.key.iter().position(|column| column.field == field)?;
         let place = spec.projection.iter().position(|column| *column == at)?;
         Some(Arc::new(Column::new(columns.key[at].name, place)) as Arc<dyn PhysicalExpr>)
     };
-    let order = scan.plan.order();
+    let order = filter.plan().order();
     let order = order.iter().map_while(|field| {
         let descending = field.is_descending != spec.reversed;
         // There are no NULLs; these are the defaults of `ORDER BY`.
@@ -231,14 +233,14 @@ fn equivalences(columns: &Columns, spec: &ScanSpec, scan: &KeyScan) -> Result<Eq
     let order: Vec<_> = order.collect();
     let orders = Some(order).filter(|order| !order.is_empty());
     let mut properties = EquivalenceProperties::new_with_orderings(schema, orders);
-    let constants = scan.fixed.iter().enumerate().filter(|(_, values)| **values == 1);
+    let constants = filter.choices().iter().enumerate().filter(|(_, values)| **values == 1);
     properties.add_constants(constants.filter_map(|(field, _)| place(field)).map(ConstExpr::from))?;
     Ok(properties)
 }
 
 impl DisplayAs for BigtableExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { source, spec, key_scan, dynamic, properties, .. } = self;
+        let Self { source, spec, filter, dynamic, properties, .. } = self;
         if let DisplayFormatType::TreeRender = format {
             writeln!(f, "table={}", source.table.name())?;
             return writeln!(f, "key={}", shown(&spec.predicates, &source.columns));
@@ -246,8 +248,8 @@ impl DisplayAs for BigtableExec {
         let names: Vec<_> = self.schema().fields().iter().map(|field| field.name().clone()).collect();
         write!(f, "BigtableExec: table={}, columns=[{}]", source.table.name(), names.join(", "))?;
         write!(f, ", key=[{}]", shown(&spec.predicates, &source.columns))?;
-        if key_scan.fixed.iter().product::<usize>() <= SHOWN_CHOICES {
-            let requests = key_scan.plan.requests();
+        if filter.choices().iter().product::<usize>() <= SHOWN_CHOICES {
+            let requests = filter.plan().requests();
             let buckets: HashSet<_> = requests.iter().filter_map(Request::bucket).collect();
             if !buckets.is_empty() {
                 write!(f, ", buckets={}", buckets.len())?;
@@ -348,8 +350,9 @@ impl ExecutionPlan for BigtableExec {
         };
         let bytes = usize::try_from(self.spec.bytes).unwrap_or(usize::MAX) / partitions.max(1);
         statistics.total_byte_size = Precision::Inexact(bytes);
-        if let Some(rows) = self.key_scan.max_rows(self.source.table.key().schema().fields().len()) {
-            statistics.num_rows = Precision::Inexact(rows);
+        let choices = self.filter.choices();
+        if choices.len() == self.source.table.key().schema().fields().len() {
+            statistics.num_rows = Precision::Inexact(choices.iter().product());
         }
         Ok(Arc::new(statistics))
     }
@@ -398,7 +401,10 @@ impl BigtableExec {
         let schema = self.schema();
         let builder =
             BatchBuilder::new(&self.source.columns, &self.spec.projection, &declared, schema, max_rows);
-        let plan = range.and_then(|range| Some(self.narrowed(&counts)?.plan.within(&range)));
+        let plan = match range {
+            Some(range) => self.narrowed(&counts)?.map(|plan| plan.within(&range)),
+            None => None,
+        };
         let stats = ReadStats::new();
         let cursor = match plan.filter(|plan| !plan.is_empty()) {
             None => None,

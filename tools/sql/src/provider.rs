@@ -109,8 +109,9 @@ impl TableProvider for BigtableTable {
         let known: Vec<_> =
             filters.iter().map(|filter| Predicate::of_expr(filter, &self.source.columns)).collect();
         let predicates: Vec<_> = known.iter().flatten().cloned().collect();
-        let mut used = self.source.plan(&predicates).used.into_iter();
-        let answer = |known: &Option<Predicate>| match known.as_ref().and_then(|_| used.next()) {
+        let filter = self.source.filter(&predicates)?;
+        let mut decided = filter.decided().iter();
+        let answer = |known: &Option<Predicate>| match known.as_ref().and_then(|_| decided.next()) {
             Some(true) if self.pushdown => TableProviderFilterPushDown::Exact,
             _ => TableProviderFilterPushDown::Unsupported,
         };
@@ -127,16 +128,16 @@ impl TableProvider for BigtableTable {
         let Source { columns, .. } = &*self.source;
         let wanted = projection.cloned().unwrap_or_else(|| (0..columns.schema.fields().len()).collect());
         let known: Vec<_> = filters.iter().map(|filter| Predicate::of_expr(filter, columns)).collect();
-        let plan = self.source.plan(&known.iter().flatten().cloned().collect::<Vec<_>>());
-        if plan.is_empty {
+        let filter = self.source.filter(&known.iter().flatten().cloned().collect::<Vec<_>>())?;
+        if filter.contradiction().is_some() {
             return Ok(Arc::new(EmptyExec::new(Arc::new(columns.schema.project(&wanted)?))));
         }
         let (mut predicates, mut rest) = (Vec::new(), Vec::new());
-        let mut used = plan.used.iter();
-        for (filter, known) in filters.iter().zip(known) {
-            match known.filter(|_| used.next() == Some(&true)) {
+        let mut decided = filter.decided().iter();
+        for (condition, known) in filters.iter().zip(known) {
+            match known.filter(|_| decided.next() == Some(&true)) {
                 Some(predicate) => predicates.push(predicate),
-                None => rest.push(filter.clone()),
+                None => rest.push(condition.clone()),
             }
         }
         // Conditions that the plan does not meet are checked here, whatever was answered before.
@@ -149,7 +150,7 @@ impl TableProvider for BigtableTable {
         }
         let all = self.source.windows().await?;
         let windows: Vec<_> =
-            all.iter().filter(|window| !plan.plan.within(&window.range).is_empty()).cloned().collect();
+            all.iter().filter(|window| !filter.plan().within(&window.range).is_empty()).cloned().collect();
         let spec = ScanSpec {
             predicates,
             projection: read,

@@ -267,8 +267,8 @@ where
 
 fn show<Old: PairKey, New: PairKey>(side: Side, key: &[u8]) -> Option<String> {
     match side {
-        Side::Old => Old::stored(Old::SCHEMA, key).ok().map(|key| format!("{key:?}")),
-        Side::New => New::stored(New::SCHEMA, key).ok().map(|key| format!("{key:?}")),
+        Side::Old => Old::stored(&Old::codecs(Old::SCHEMA), key).ok().map(|key| format!("{key:?}")),
+        Side::New => New::stored(&New::codecs(New::SCHEMA), key).ok().map(|key| format!("{key:?}")),
     }
 }
 
@@ -277,5 +277,5 @@ fn encode<K: PairKey>(key: &K, table: &str) -> Result<Bytes, Error> {
 }
 
 pub(super) fn decode<K: PairKey>(table: &str, key: &[u8]) -> Result<K, Error> {
-    K::stored(K::SCHEMA, key).map_err(|error| Error::foreign(table, error))
+    K::stored(&K::codecs(K::SCHEMA), key).map_err(|error| Error::foreign(table, error))
 }

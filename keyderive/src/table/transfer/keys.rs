@@ -55,9 +55,9 @@ impl<'a> Mapping<'a> {
         // Every stored cell is read, whatever the row type of the table.
         let from = UntypedTable { visible: old.visible.clone().stored(), ..old.clone() };
         let (to, compared) = (new.name.clone(), ComparedSchema::default());
+        let codecs = K::codecs(from.key.schema());
         let append_key = move |row: &RawRow, out: &mut Vec<u8>| {
-            let key =
-                K::stored(from.key.schema(), row.key()).map_err(|error| Error::foreign(&from.name, error))?;
+            let key = K::stored(&codecs, row.key()).map_err(|error| Error::foreign(&from.name, error))?;
             let failed = |error| Error::new_key(&from.name, row.key(), error);
             let key =
                 closure(key, RowRef::new(row, &from, &compared, None)).into_new_key().map_err(failed)?;
@@ -89,8 +89,8 @@ impl Mapping<'static> {
 }
 
 fn show<K: TableKey<Stored: fmt::Debug>>(table: &UntypedTable) -> ShowKey {
-    let schema = table.key.schema();
-    Arc::new(move |key| K::stored(schema, key).ok().map(|key| format!("{key:?}")))
+    let codecs = K::codecs(table.key.schema());
+    Arc::new(move |key| K::stored(&codecs, key).ok().map(|key| format!("{key:?}")))
 }
 
 impl fmt::Debug for Mapping<'_> {

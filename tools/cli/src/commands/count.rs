@@ -63,7 +63,7 @@ impl Count {
     async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
         let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
         let table = client.dynamic_table(layout);
-        let parts = table.sizes().await?.parts.into_iter().map(|part| filter.plan.within(&part.range));
+        let parts = table.sizes().await?.parts.into_iter().map(|part| filter.plan().within(&part.range));
         let mut parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
         let all = parts.len();
         if let Some(sample) = self.estimate {

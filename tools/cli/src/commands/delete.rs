@@ -368,7 +368,7 @@ struct Selected {
 impl Selected {
     /// A scan of all cells that are stored, as deletions find them.
     fn scan(&self, after: Option<&str>) -> Scan<DynKey, RawRow> {
-        let scan = self.filter.rows(&self.table, self.filter.plan.clone()).raw();
+        let scan = self.filter.rows(&self.table, self.filter.plan().clone()).raw();
         match after {
             Some(token) => scan.after(token),
             None => scan,

@@ -105,7 +105,7 @@ impl Export {
         block_on(async {
             let layout = self.of.require_one(&mut connection).await?;
             let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
-            let plan = filter.plan.clone();
+            let plan = filter.plan().clone();
             let client = connection.client().await?;
             verify_keys(&client, &layout).await?;
             let table = client.dynamic_table(&layout);

@@ -11,7 +11,7 @@ use keyderive::{Client, Error};
 use super::block_on;
 use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::{self, Filter, Kept};
+use crate::filter::{self, Filter};
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{self, Format, Out, Records, Safe, rows_are};
 
@@ -67,10 +67,10 @@ impl Scan {
         let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
         let table = client.dynamic_table(layout);
         let in_order = || {
-            let scan = filter.rows(&table, filter.plan.clone());
+            let scan = filter.rows(&table, filter.plan().clone());
             if self.reversed { scan.reversed() } else { scan }
         };
-        let (mut scan, kept) = (in_order(), filter.kept());
+        let mut scan = in_order();
         if !self.select.is_empty() {
             scan = scan.select(&self.select).map_err(Failure::usage)?;
         }
@@ -80,23 +80,16 @@ impl Scan {
         }
         let mut scan = if is_raw { scan.raw() } else { scan.stored() };
         if let Some(token) = &self.after {
-            scan = scan.after(Kept::unbind(kept.as_ref(), token)?);
+            scan = scan.after(filter.unbind(token)?);
         }
         if self.explain || self.analyze {
-            return self.explained(scan, kept.as_ref(), layout).await;
+            return self.explained(scan, &filter).await;
         }
-        let token = |last: &[u8]| -> Outcome<String> {
-            Ok(Kept::bind(kept.as_ref(), &in_order().token_after(last)?))
-        };
+        let token = |last: &[u8]| -> Outcome<String> { Ok(filter.bind(&in_order().token_after(last)?)) };
         self.print(scan, token, layout, is_raw).await
     }
 
-    async fn explained(
-        &self,
-        scan: keyderive::Scan<DynKey, RawRow>,
-        kept: Option<&Kept>,
-        layout: &TableLayout,
-    ) -> Outcome {
+    async fn explained(&self, scan: keyderive::Scan<DynKey, RawRow>, filter: &Filter) -> Outcome {
         let scan = match self.limit {
             Some(limit) => scan.limit(limit),
             None => scan,
@@ -109,7 +102,7 @@ impl Scan {
         for line in text.lines() {
             writeln!(out, "{}", Safe(line))?;
         }
-        for condition in kept.into_iter().flat_map(|kept| kept.shown(layout.key())) {
+        for condition in filter.checked() {
             writeln!(
                 out,
                 "  checked      {}, of each row that was read: not a condition on the first fields",

@@ -508,7 +508,7 @@ fn with_read<'a>(simulation: Simulation<'a>, layout: &KeyLayout, text: &str) -> 
         return Err(usage("each event has 0 to 1000 reads"));
     }
     if what.contains('=') {
-        return Ok(simulation.plan(what, amount, Filter::new(layout, &[what.to_owned()])?.plan));
+        return Ok(simulation.plan(what, amount, Filter::new(layout, &[what.to_owned()])?.plan().clone()));
     }
     let fields: Vec<_> = what.split(',').map(str::trim).collect();
     let names: Vec<_> = layout.schema().fields().iter().map(Field::name).collect();

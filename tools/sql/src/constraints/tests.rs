@@ -1,7 +1,4 @@
 //! Predicates and plans beside what DataFusion finds of the same expressions, over all keys of some tables.
-//!
-//! Of a hundred mutants of `constraints.rs` these tests find all but one, which plans on after a field without a predicate: the library
-//! refuses a scan that fixes a field after one that is not fixed, so it reads the same.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use datafusion::arrow::array::{ArrayRef, AsArray as _, RecordBatch, StructArray};
@@ -46,20 +43,6 @@ struct WideKey {
     #[row_key(desc)]
     small: i16,
     name: String,
-}
-
-#[derive(RowKey)]
-struct NameKey {
-    name: String,
-}
-
-#[derive(RowKey)]
-#[row_key(allow(point_reads))]
-struct HashedKey {
-    seq: u32,
-    #[row_key(hash(md5))]
-    user: String,
-    last: u32,
 }
 
 #[derive(Row)]
@@ -135,15 +118,14 @@ impl Table {
         self.rows.iter().map(|row| predicate.test.holds(&row[predicate.field])).collect()
     }
 
-    fn plan(&self, predicates: &[Predicate]) -> KeyScan {
-        KeyScan::new(self.layout.key(), predicates)
+    fn filter(&self, predicates: &[Predicate]) -> KeyFilter {
+        key_filter(self.layout.key(), predicates).unwrap()
     }
 
     /// The keys that a scan reads.
-    fn reads(&self, scan: &KeyScan) -> Vec<bool> {
-        let requests = scan.plan.requests();
-        let is_read = |key: &Vec<u8>| requests.iter().any(|request| request.asks_for(key));
-        self.keys.iter().map(|key| !scan.is_empty && is_read(key)).collect()
+    fn reads(&self, filter: &KeyFilter) -> Vec<bool> {
+        let requests = filter.plan().requests();
+        self.keys.iter().map(|key| requests.iter().any(|request| request.asks_for(key))).collect()
     }
 
     fn shown(&self, predicates: &[Predicate]) -> String {
@@ -303,12 +285,12 @@ fn expected(table: &Table, predicates: &[Predicate]) -> (Vec<bool>, Vec<usize>) 
     let (mut used, mut fixed) = (vec![false; predicates.len()], Vec::new());
     for (field, of) in table.layout.key().schema().fields().iter().enumerate() {
         let mine: Vec<_> = (0..predicates.len()).filter(|at| predicates[*at].field == field).collect();
-        let any = |is: fn(&Test) -> bool| mine.iter().any(|at| is(&predicates[*at].test));
-        if any(|test| matches!(test, Test::In(_))) {
+        let any = |is: fn(&KeyTest) -> bool| mine.iter().any(|at| is(&predicates[*at].test));
+        if any(|test| matches!(test, KeyTest::AnyOf(_))) {
             mine.iter().for_each(|at| used[*at] = true);
             let mut values: Vec<&Value> = Vec::new();
             for test in mine.iter().map(|at| &predicates[*at].test) {
-                let Test::In(list) = test else { continue };
+                let KeyTest::AnyOf(list) = test else { continue };
                 values.extend(list.iter().filter(|value| {
                     let holds = mine.iter().all(|at| predicates[*at].test.holds(value));
                     holds && table.layout.key().can_hold(of.name(), *value).unwrap_or(false)
@@ -319,9 +301,9 @@ fn expected(table: &Table, predicates: &[Predicate]) -> (Vec<bool>, Vec<usize>) 
             fixed.push(values.len());
             continue;
         }
-        let is_prefix = any(|test| matches!(test, Test::Prefix(_)));
+        let is_prefix = any(|test| matches!(test, KeyTest::Prefix(_)));
         for at in mine {
-            used[at] = is_prefix == matches!(predicates[at].test, Test::Prefix(_));
+            used[at] = is_prefix == matches!(predicates[at].test, KeyTest::Prefix(_));
         }
         break;
     }
@@ -337,76 +319,27 @@ fn a_plan_reads_the_rows_that_its_predicates_leave() {
             let atoms = (0..random.usize(1..6)).map(|_| table.atom(&mut random));
             let predicates: Vec<_> =
                 atoms.filter_map(|expr| Predicate::of_expr(&expr, &table.columns)).collect();
-            let scan = table.plan(&predicates);
-            let read = table.reads(&scan);
+            let filter = table.filter(&predicates);
+            let read = table.reads(&filter);
             let of = |used: bool| {
-                let of = predicates.iter().zip(&scan.used).filter(|(_, is)| !used || **is);
+                let of = predicates.iter().zip(filter.decided()).filter(|(_, is)| !used || **is);
                 of.fold(vec![true; table.rows.len()], |rows, (one, _)| all(&rows, &table.holds(one)))
             };
             let shown = table.shown(&predicates);
-            if scan.is_empty {
-                assert!(!of(false).contains(&true), "{shown}");
+            if filter.contradiction().is_some() {
+                assert!(!read.contains(&true) && !of(false).contains(&true), "{shown}");
                 empty += 1;
                 continue;
             }
-            assert_eq!(read, of(true), "{shown}: {scan:?}");
+            assert_eq!(read, of(true), "{shown}: {filter:?}");
             let (used, fixed) = expected(&table, &predicates);
-            assert_eq!((&scan.used, &scan.fixed), (&used, &fixed), "{shown}");
-            assert!(!predicates.iter().any(|one| one.test == Test::In(Vec::new())), "{shown}");
+            assert_eq!((filter.decided(), filter.choices()), (&used[..], &fixed[..]), "{shown}");
+            assert!(!predicates.iter().any(|one| one.test == KeyTest::AnyOf(Vec::new())), "{shown}");
             reads += usize::from(read.contains(&true));
             narrow += usize::from(read.contains(&false));
         }
         assert!(reads > 1_500 && narrow > 1_000 && empty > 500, "{reads}, {narrow} and {empty}");
     }
-}
-
-#[test]
-fn plans_of_special_predicates() {
-    let events = Table::events();
-    let of = |field: usize, test: Test| Predicate { field, test };
-    let is_empty = |predicates: &[Predicate]| events.plan(predicates).is_empty;
-    let text = |text: &str| Value::from(text);
-    let prefix = |prefix: &str| of(0, Test::Prefix(prefix.to_owned()));
-    // One prefix of another, and not.
-    let scan = events.plan(&[prefix("us"), prefix("user0"), prefix("")]);
-    assert_eq!((scan.is_empty, scan.used), (false, vec![true; 3]));
-    assert!(is_empty(&[prefix("us"), prefix("v")]) && is_empty(&[prefix("v"), prefix("us")]));
-    // Contradictions.
-    assert!(is_empty(&[of(0, Test::In(vec![text("a")])), of(0, Test::In(vec![text("v")]))]));
-    assert!(is_empty(&[of(3, Test::In(Vec::new()))]) && is_empty(&[of(0, Test::In(vec![text("no#key")]))]));
-    let below = of(0, Test::Range(Bound::Unbounded, Bound::Excluded(text("a"))));
-    let above = of(0, Test::Range(Bound::Included(text("b")), Bound::Unbounded));
-    assert!(is_empty(&[below.clone(), above]) && !is_empty(&[below]));
-    // The rows that there are at most.
-    let two = |field: usize, one: Value, other: Value| of(field, Test::In(vec![one, other]));
-    let whole = [
-        two(0, text("a"), text("v")),
-        two(1, text("home"), text("blog")),
-        two(2, 0_u64.into(), 5_u64.into()),
-        two(3, 0_u32.into(), 7_u32.into()),
-    ];
-    assert_eq!(events.plan(&whole).max_rows(4), Some(16));
-    assert_eq!(events.plan(&whole[..3]).max_rows(4), None);
-    // Too many values.
-    let many = |count: usize| of(0, Test::In((0..count).map(|at| format!("u{at}").into()).collect()));
-    assert_eq!(events.plan(&[many(MAX_CHOICES)]).fixed, [MAX_CHOICES]);
-    assert_eq!(events.plan(&[many(MAX_CHOICES + 1)]).fixed, [0; 0]);
-    let beside = two(1, text("home"), text("blog"));
-    assert_eq!(events.plan(&[many(MAX_CHOICES / 2 + 1), beside]).used, [true, false]);
-    // A key is not empty, and no longer than 4 KiB.
-    let names = Table::new::<NameKey>(&[vec![text("a")]]);
-    let name = |names: &[&str]| of(0, Test::In(names.iter().map(|name| text(name)).collect()));
-    assert!(names.plan(&[name(&[""])]).is_empty);
-    let scan = names.plan(&[name(&["", "a"])]);
-    assert_eq!(
-        (scan.is_empty, scan.used, names.reads(&names.plan(&[name(&["", "a"])]))),
-        (false, vec![false], vec![true])
-    );
-    // Only fields left of a hashed field limit a scan.
-    let layout = TableLayout::of::<HashedKey, Event>("hashed");
-    let seven = |field| of(field, Test::In(vec![7_u32.into()]));
-    let scan = KeyScan::new(layout.key(), &[seven(0), seven(1), seven(2)]);
-    assert_eq!((scan.used, scan.fixed), (vec![true, false, false], vec![1]));
 }
 
 fn column(table: &Table, name: &str) -> Arc<dyn PhysicalExpr> {
