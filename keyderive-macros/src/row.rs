@@ -6,8 +6,8 @@
 mod attr;
 mod check;
 mod expand;
+mod layout;
 mod model;
-mod rules;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;

@@ -7,8 +7,8 @@ mod attr;
 mod check;
 mod expand;
 mod fallback;
+mod layout;
 mod model;
-mod rules;
 mod since;
 
 use proc_macro2::TokenStream;

@@ -9,8 +9,8 @@ use quote::ToTokens;
 use syn::{Expr, ExprLit, GenericParam, Lit, LitStr, Meta, Type};
 
 use super::attr::RuleAttrs;
+use super::layout;
 use super::model::{FamilyType, Field, Row, Values, aggregate_name, argument, is_aggregate};
-use super::rules;
 use crate::ctxt::Ctxt;
 use crate::types::{static_borrow, ungrouped};
 
@@ -24,7 +24,7 @@ pub(super) fn check(cx: &Ctxt, row: &Row<'_>) {
         field.is_faulty.set(field.is_faulty.get() || cx.error_count() > errors);
     }
     let misplaced = misplaced_aggregates(cx, row);
-    rules::check(cx, row, |field| misplaced.contains(&field.ident));
+    layout::check(cx, row, |field| misplaced.contains(&field.ident));
     one_constant_for_each(cx, row);
     if let (Some(pinned), Some(_)) = (row.attrs.fingerprint.tokens(), row.input.generics.type_params().next())
     {

@@ -8,15 +8,15 @@ use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, Type};
 
 use super::attr::{FieldAttrs, SaltAttr};
+use super::layout;
 use super::model::{Field, Key};
-use super::rules;
 use crate::attr::{Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::types::{fault_of_type, last_segment, static_borrow, ungrouped};
 
 /// Reports every broken rule.
 pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
-    rules::check(cx, key);
+    layout::check(cx, key);
     one_salt_without_since(cx, key);
     for salt in key.salts() {
         one_place(cx, salt);

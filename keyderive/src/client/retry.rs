@@ -1,4 +1,5 @@
-//! How an operation is sent: attempt by attempt, until one is answered or the operation fails for good.
+//! How an operation is sent: attempt by attempt, until one is answered or the operation fails for good. Which failures are repeated is in
+//! `failure.rs`, and how long the backoff is in `settings.rs`.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -9,8 +9,8 @@ use super::UntypedTable;
 use super::create::CreateTable;
 use super::declared_tables::AT_A_TIME;
 use super::expected::Expected;
+use super::layout_check::{self, Faults};
 use super::stamp::{self, StampStatus};
-use super::verify::{self, Faults};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 use crate::key::{Fingerprint, KeyType};
 use crate::layouts::Layouts;
@@ -193,11 +193,11 @@ impl Comparison {
             schema: expected.schema.clone(),
             granularity: expected.granularity,
         };
-        let statuses = match verify::compare(table.keys(), table.client(), &info, &fixed).await {
+        let statuses = match layout_check::compare(table.keys(), table.client(), &info, &fixed).await {
             Ok((_, statuses)) => statuses,
             // With all others.
             Err(fixed) => {
-                let all = verify::compare(table.keys(), table.client(), &info, expected).await;
+                let all = layout_check::compare(table.keys(), table.client(), &info, expected).await;
                 return Err(all.err().unwrap_or(fixed));
             }
         };
@@ -226,7 +226,7 @@ impl Comparison {
             }
             let is_in = |names: &[String]| names.iter().any(|name| name == family.name());
             let loses = is_in(&expected.versioned) && found.keeps_one()
-                || is_in(&expected.at_zero) && verify::loses_aggregates(found);
+                || is_in(&expected.at_zero) && layout_check::loses_aggregates(found);
             let (name, found, rule) = (family.name().to_owned(), found.clone(), family.gc_rule().clone());
             match loses || is_in(&expected.declared_rules) {
                 true => changes.push(TableChange::GcRule { family: name, found, declared: rule }),

@@ -8,9 +8,9 @@ use std::pin::Pin;
 use bytes::Bytes;
 
 use super::expected::Expected;
+use super::layout_check::{self, Faults, Verify};
 use super::reserved::check_reserved;
 use super::stamp::{self, StampStatus};
-use super::verify::{self, Faults, Verify};
 use super::{Table, UntypedTable};
 use crate::client::{
     Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
@@ -431,7 +431,7 @@ impl<K> CreateTable<K> {
             created => return Ok(created.map(|()| true)?),
         }
         let mut info = self.client.table_info(&self.name).await?;
-        let (_, statuses) = verify::compare(&self.keys, &self.client, &info, &self.expected).await?;
+        let (_, statuses) = layout_check::compare(&self.keys, &self.client, &info, &self.expected).await?;
         for (key, status) in self.keys.iter().zip(statuses) {
             match status {
                 StampStatus::Stamped | StampStatus::Earlier { .. } => {}
@@ -561,14 +561,15 @@ impl<K> CreateTable<K> {
         if let Some(family) = families.iter().find(lossy) {
             return Err(Error::definition(
                 &self.name,
-                verify::loses_versions(family.name(), family.gc_rule()),
+                layout_check::loses_versions(family.name(), family.gc_rule()),
             ));
         }
         let loses = |family: &&Family| {
-            verify::loses_aggregates(family.gc_rule()) && at_zero.iter().any(|name| name == family.name())
+            layout_check::loses_aggregates(family.gc_rule())
+                && at_zero.iter().any(|name| name == family.name())
         };
         if let Some(family) = families.iter().find(loses) {
-            let text = verify::removes_aggregates(family.name(), family.gc_rule());
+            let text = layout_check::removes_aggregates(family.name(), family.gc_rule());
             return Err(Error::definition(&self.name, text));
         }
         let Some(schema) = schema else { return Ok(()) };

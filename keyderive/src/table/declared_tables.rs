@@ -8,7 +8,7 @@ use futures_util::stream::iter;
 
 use super::UntypedTable;
 use super::create::CreateTable;
-use super::verify::Faults;
+use super::layout_check::Faults;
 use crate::client::{Client, Error};
 use crate::layouts::{Declared, Layouts};
 use crate::row::{DEFAULT_FAMILY, Row, VisibleCells};

@@ -35,12 +35,12 @@ pub struct Scan<K: TableKey, R, S: Reads = Direct> {
     plan: Result<Plan<K>, PlanError>,
     /// What it selects besides, for a pair of tables.
     other: <S::Scanned as ReadStore>::OldPlan,
-    key_filter: Option<KeyFilter<K>>,
+    key_filter: Option<KeyPredicate<K>>,
     pub(super) options: ScanOptions,
 }
 
 /// Decides by its key whether a row is kept.
-type KeyFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
+type KeyPredicate<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
 
 impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     pub(super) fn new(
@@ -980,7 +980,7 @@ pub struct Rows<K: TableKey, R, S: Reads = Direct> {
 struct KeyCheck<K: TableKey> {
     codecs: K::Codecs,
     table: Route,
-    filter: Option<KeyFilter<K>>,
+    filter: Option<KeyPredicate<K>>,
     /// Counts foreign rows, if they are dropped.
     skipped: Option<Skipped>,
 }

@@ -59,45 +59,6 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         let codecs = K::codecs(self.handle.key.schema());
         Ok(TableSizes::new(&samples, |key| K::stored(&codecs, key).ok()))
     }
-
-    /// The parts of the table for readers that share a scan: the parts of [`sizes`](Self::sizes), cut where buckets of the
-    /// salt begin.
-    ///
-    /// ```
-    /// # use keyderive::{Client, Row, RowKey};
-    /// # use keyderive::plan::{KeyRange, Plan};
-    /// # #[derive(RowKey)] #[salt(range = 4, over = "user")] struct EventKey { user: String, at: u64 }
-    /// # #[derive(Row)] struct Event { kind: String }
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let events = Client::embedded().table::<EventKey, Event>("events");
-    /// events.create_if_absent().await?;
-    /// let windows = events.windows().await?.parts;
-    /// let plan: Plan<EventKey> = EventKey::scan().into_plan()?;
-    /// // Neighbouring windows make one part of a scan, whose rows are in order, whatever buckets they are of.
-    /// let first_half = KeyRange::new([], windows[windows.len() / 2 - 1].range.end().map(<[u8]>::to_vec));
-    /// let rows = events.scan(plan.within(&first_half)).collect().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// They cover the table once, and stay valid when tablets split or merge. Where a part is cut, the bytes are spread evenly: the service
-    /// says nothing of buckets.
-    ///
-    /// # Errors
-    /// If sampling row keys fails.
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn windows(&self) -> Result<TableSizes<K::Stored>, Error>
-    where
-        S: OneTable,
-    {
-        let mut splits = self.handle.key.schema().bucket_splits();
-        splits.sort_unstable();
-        let codecs = K::codecs(self.handle.key.schema());
-        Ok(self.sizes().await?.cut_at(&splits, |key| K::stored(&codecs, key).ok()))
-    }
 }
 
 impl<K: TableKey, R> Table<K, R> {
@@ -213,27 +174,6 @@ impl<K> TableSizes<K> {
         Self { parts }
     }
 
-    /// The parts, cut at these keys, which ascend.
-    fn cut_at(self, splits: &[Vec<u8>], stored: impl Fn(&[u8]) -> Option<K>) -> Self {
-        let mut parts = Vec::new();
-        for SizedPart { range, start, end, bytes } in self.parts {
-            let is_after_start = |split: &&Vec<u8>| split.as_slice() > range.start();
-            let is_before_end = |split: &&Vec<u8>| range.end().is_none_or(|end| split.as_slice() < end);
-            let inside: Vec<_> = splits.iter().filter(is_after_start).filter(is_before_end).collect();
-            let pieces = inside.len() as u64 + 1;
-            let (mut from, mut start) = (range.start(), start);
-            for (number, split) in (0..).zip(inside) {
-                let bytes = bytes.map(|bytes| bytes / pieces + u64::from(number < bytes % pieces));
-                let range = KeyRange::new(from, Some(split.clone()));
-                parts.push(SizedPart { range, start, end: stored(split), bytes });
-                (from, start) = (split, stored(split));
-            }
-            let range = KeyRange::new(from, range.end().map(<[u8]>::to_vec));
-            parts.push(SizedPart { range, start, end, bytes: bytes.map(|bytes| bytes / pieces) });
-        }
-        Self { parts }
-    }
-
     /// About how many bytes are stored in all parts whose size the service says.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -323,27 +263,4 @@ impl<K> fmt::Display for HotTablet<K> {
 fn system_time(Timestamp { seconds, nanos }: Timestamp) -> Option<SystemTime> {
     let (seconds, nanos) = (u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
     UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?.checked_add(Duration::from_nanos(nanos.into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_cut_where_buckets_begin() {
-        let samples = [("1", 100), ("3#m", 111), ("", 111)].map(|(key, bytes)| (Bytes::from(key), bytes));
-        let sizes = TableSizes::new(&samples, |key| (key == b"3#m").then_some("m"));
-        let splits = ["", "1", "2", "3", "3#x"].map(|split| split.as_bytes().to_vec());
-        let cut = sizes.cut_at(&splits, |_| None);
-        let shown: Vec<_> = cut.parts.iter().map(|part| (part.to_string(), part.start, part.end)).collect();
-        let expected = [
-            ("[start of table, 1): about 100 bytes", None, None),
-            ("[1, 2): about 4 bytes", None, None),
-            ("[2, 3): about 4 bytes", None, None),
-            ("[3, 3#m): about 3 bytes", None, Some("m")),
-            ("[3#m, 3#x): about 0 bytes", Some("m"), None),
-            ("[3#x, end of table): about 0 bytes", None, None),
-        ];
-        assert_eq!(shown, expected.map(|(text, start, end)| (text.to_owned(), start, end)));
-    }
 }

@@ -18,7 +18,6 @@ on_every_bigtable! {
     fields_of_every_kind_are_those_of_types
     parts_and_both_orders_have_the_rows_of_types
     what_cannot_be_read_is_refused_as_by_types
-    windows_cover_the_table
 }
 
 #[derive(Row, Clone, Debug, PartialEq)]
@@ -220,7 +219,7 @@ async fn parts_and_both_orders_have_the_rows_of_types(client: Client) {
     let events = client.dynamic_table(&layout);
     let kept = |scan: Scan<DynKey, DynRow>| async { keys_of(scan.cursor([]).unwrap()).await };
 
-    let windows = events.windows().await.unwrap().parts;
+    let parts = events.sizes().await.unwrap().parts;
     for reversed in [false, true] {
         let direct = |scan: Scan<DynKey, DynRow>| if reversed { scan.reversed() } else { scan };
         let stored: Vec<Vec<u8>> = {
@@ -231,9 +230,9 @@ async fn parts_and_both_orders_have_the_rows_of_types(client: Client) {
         };
         assert_eq!(kept(direct(events.scan(layout.key().scan()))).await, stored);
         assert_eq!(kept(direct(events.scan(layout.key().scan())).limit(7)).await, stored[..7]);
-        // Neighbouring windows are read as one ordered part.
+        // Neighbouring parts are read as one, in order.
         let plan = layout.key().scan().plan().unwrap();
-        let (first, rest) = windows.split_at(windows.len() / 2);
+        let (first, rest) = parts.split_at(parts.len() / 2);
         let mut of_parts = Vec::new();
         for part in [first, rest] {
             let end = part.last().unwrap().range.end().map(<[u8]>::to_vec);
@@ -350,48 +349,6 @@ impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         Self(Some(error))
     }
-}
-
-async fn windows_cover_the_table(client: Client) {
-    let typed: Table<EventKey, Event> = client.table("events");
-    typed.create().split_at(&key("m", 0, 0)).await.unwrap();
-    typed.put_all((0..50).map(|n| (key("alice", n, 7), event("login")))).await.unwrap();
-    let layout = TableLayout::of::<EventKey, Event>("events");
-    let by_data = client.dynamic_table(&layout).windows().await.unwrap();
-    let ranges = by_data.parts.iter().map(|part| part.range.clone());
-    assert_covered(&ranges.collect::<Vec<_>>());
-    let by_type = typed.windows().await.unwrap();
-    let ranges = by_type.parts.iter().map(|part| part.range.clone());
-    assert_covered(&ranges.collect::<Vec<_>>());
-}
-
-/// The windows are side by side, and none has rows of two buckets.
-fn assert_covered(windows: &[KeyRange]) {
-    assert!(windows.len() >= 4, "{windows:?}");
-    let mut end = Some(&[][..]);
-    for window in windows {
-        assert_eq!(Some(window.start()), end);
-        end = window.end();
-        assert!(buckets_within(window.start(), end) <= 1, "{window}");
-    }
-    assert_eq!(end, None);
-}
-
-/// The emulator samples other rows in every call.
-#[tokio::test]
-async fn windows_have_the_sizes_of_their_parts() {
-    let client = Client::embedded();
-    let typed = events(&client).await;
-    typed.put_all((0..50).map(|n| (key("alice", n, 7), event("login")))).await.unwrap();
-    let (sizes, windows) = (typed.sizes().await.unwrap(), typed.windows().await.unwrap());
-    assert!(sizes.bytes() > 0 && windows.parts.len() >= sizes.parts.len());
-    assert_eq!(windows.bytes(), sizes.bytes());
-}
-
-/// How many of the four buckets have rows in a range.
-fn buckets_within(start: &[u8], end: Option<&[u8]>) -> usize {
-    let buckets = [&b"0#alice"[..], b"1#alice", b"2#alice", b"3#alice"];
-    buckets.iter().filter(|key| **key >= start && end.is_none_or(|end| **key < end)).count()
 }
 
 /// A cursor gives other tasks a turn, so that a stream that is polled by hand does not keep its thread.

@@ -372,7 +372,6 @@ async fn a_part_that_does_not_fit_fails_every_call(client: Client) {
             exported.next().await.unwrap().map(drop).unwrap_err(),
             part.partitions().await.unwrap_err(),
             part.sizes().await.unwrap_err(),
-            part.windows().await.unwrap_err(),
             part.verify_rows().await.unwrap_err(),
             part.row_types().await.unwrap_err(),
             part.diff(&whole, |key, _| key).await.unwrap_err(),

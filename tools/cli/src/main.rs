@@ -3,9 +3,9 @@
 mod change;
 mod codegen;
 mod commands;
+mod conditions;
 mod exchange;
 mod external;
-mod filter;
 #[cfg(test)]
 mod hostile;
 mod outside;

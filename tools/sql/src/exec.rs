@@ -1,8 +1,8 @@
 //! The scan as an execution plan.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, iter};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -72,6 +72,25 @@ pub(crate) struct Window {
     pub(crate) bytes: u64,
 }
 
+impl Window {
+    /// Cuts it at these keys, which ascend. The bytes are spread evenly.
+    fn cut_at(self, splits: &[Vec<u8>]) -> Vec<Self> {
+        let range = &self.range;
+        let is_inside = |split: &&Vec<u8>| {
+            split.as_slice() > range.start() && range.end().is_none_or(|end| split.as_slice() < end)
+        };
+        let starts = iter::once(range.start()).chain(splits.iter().filter(is_inside).map(Vec::as_slice));
+        let starts: Vec<_> = starts.collect();
+        let ends = starts.iter().skip(1).copied().map(Some).chain([range.end()]);
+        let pieces = starts.len() as u64;
+        let piece = |(number, (start, end)): (u64, (&&[u8], Option<&[u8]>))| Self {
+            range: KeyRange::new(*start, end.map(<[u8]>::to_vec)),
+            bytes: self.bytes / pieces + u64::from(number < self.bytes % pieces),
+        };
+        (0..).zip(starts.iter().zip(ends)).map(piece).collect()
+    }
+}
+
 /// The table that a scan reads.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -96,12 +115,12 @@ impl Source {
         if let Some((_, windows)) = known.as_ref().filter(|(at, _)| at.elapsed() < WINDOWS_FOR) {
             return Ok(Arc::clone(windows));
         }
-        let parts = self.table.windows().await.map_err(external)?.parts;
-        let window = |part: keyderive::table::SizedPart<_>| Window {
-            range: part.range,
-            bytes: part.bytes.unwrap_or(0),
-        };
-        let windows: Arc<[Window]> = parts.into_iter().map(window).collect();
+        let parts = self.table.sizes().await.map_err(external)?.parts;
+        let splits = self.table.key().schema().bucket_splits();
+        let windows = parts.into_iter().flat_map(|part| {
+            Window { range: part.range, bytes: part.bytes.unwrap_or(0) }.cut_at(&splits)
+        });
+        let windows: Arc<[Window]> = windows.collect();
         *known = Some((Instant::now(), Arc::clone(&windows)));
         Ok(windows)
     }
@@ -446,5 +465,23 @@ impl BigtableExec {
     /// The table's columns in the order of the projection.
     fn schema(&self) -> SchemaRef {
         Arc::clone(self.properties.eq_properties.schema())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_cut_where_buckets_begin() {
+        let splits = ["", "1", "2", "3", "3#x"].map(|split| split.as_bytes().to_vec());
+        let parts = [(&b""[..], Some(&b"1"[..]), 100), (b"1", Some(b"3#m"), 11), (b"3#m", None, 1)];
+        let windows = parts.into_iter().flat_map(|(start, end, bytes)| {
+            Window { range: KeyRange::new(start, end.map(<[u8]>::to_vec)), bytes }.cut_at(&splits)
+        });
+        let shown: Vec<_> = windows.map(|window| format!("{} {}", window.range, window.bytes)).collect();
+        let expected =
+            ["[start of table, 1) 100", "[1, 2) 4", "[2, 3) 4", "[3, 3#m) 3", "[3#m, 3#x) 1", "[3#x, end of table) 0"];
+        assert_eq!(shown, expected);
     }
 }

@@ -17,17 +17,6 @@ impl DynTable {
         self.table.sizes().await
     }
 
-    /// The ranges of the table for readers that share a scan: [`Table::windows`](crate::Table::windows).
-    ///
-    /// # Errors
-    /// Those of [`Table::windows`](crate::Table::windows).
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn windows(&self) -> Result<TableSizes<DynKey>, Error> {
-        self.table.windows().await
-    }
-
     /// The table's tablets that kept the nodes busiest in the last 24 hours: [`Table::hot_tablets`](crate::Table::hot_tablets).
     ///
     /// # Errors

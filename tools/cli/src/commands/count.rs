@@ -12,8 +12,8 @@ use keyderive::table::DynTable;
 use serde::Serialize;
 
 use super::{PARTS_AT_A_TIME, block_on};
+use crate::conditions::{self, Conditions};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::{self, Filter};
 use crate::layout::TableArgs;
 use crate::output::{self, Meter, Out, TextFormat, json_line, rows_are};
 use crate::outside::{count_outside, note_outside, presence};
@@ -26,7 +26,7 @@ use crate::outside::{count_outside, note_outside, presence};
 pub(crate) struct Count {
     #[command(flatten)]
     of: TableArgs,
-    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
+    #[arg(long = "where", value_name = "CONDITION", help = conditions::HELP, long_help = conditions::LONG_HELP)]
     conditions: Vec<String>,
     /// Count this many parts of the table, chosen at random, and reckon the rest
     #[arg(long, value_name = "PARTS", num_args = 0..=1, default_missing_value = "32", value_parser = clap::value_parser!(u32).range(2..))]
@@ -61,7 +61,7 @@ impl Count {
     }
 
     async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
-        let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
+        let filter = Conditions::of_arguments(layout.key(), &self.conditions)?;
         let table = client.dynamic_table(layout);
         let parts = table.sizes().await?.parts.into_iter().map(|part| filter.plan().within(&part.range));
         let mut parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
@@ -144,7 +144,7 @@ impl Count {
 }
 
 /// Counts the rows of a part, and the rows of other layouts.
-async fn count(table: &DynTable, part: Plan<DynKey>, filter: &Filter) -> Outcome<(u64, u64)> {
+async fn count(table: &DynTable, part: Plan<DynKey>, filter: &Conditions) -> Outcome<(u64, u64)> {
     let scan = filter.rows(table, part);
     let skipped = scan.skipped();
     let rows = scan.count().await?;

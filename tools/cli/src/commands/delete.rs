@@ -18,9 +18,9 @@ use super::block_on;
 use super::decode::KeyLines;
 use super::verify;
 use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name_production};
+use crate::conditions::{self, Conditions};
 use crate::exchange::{Digest, json_fault};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::{self, Filter};
 use crate::layout::{TableArgs, verify_keys};
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 use crate::outside::{count_outside, note_outside};
@@ -51,7 +51,7 @@ pub(crate) struct Delete {
     /// The keys of the rows, as `decode` takes them; `-` reads a key, or a finding of `verify`, from each line of standard input
     #[arg(conflicts_with = "conditions", value_name = "KEY")]
     keys: Vec<String>,
-    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
+    #[arg(long = "where", value_name = "CONDITION", help = conditions::HELP, long_help = conditions::LONG_HELP)]
     conditions: Vec<String>,
     /// The keys are of any bytes, such as those that `keyderive verify` finds and that do not decode
     #[arg(long, requires = "keys", conflicts_with = "conditions")]
@@ -228,7 +228,7 @@ impl Delete {
             let (file, state) = ResumeFile::open(self.change.resume.as_deref(), "delete", &arguments)?;
             let filter = layout
                 .as_ref()
-                .map(|layout| Filter::of_arguments(layout.key(), &self.conditions))
+                .map(|layout| Conditions::of_arguments(layout.key(), &self.conditions))
                 .transpose()?;
             let keys = Keys::new(layout.as_ref(), &self.keys, &self.findings)?;
             name_production(&target);
@@ -362,7 +362,7 @@ enum Rows {
 /// The rows that meet conditions.
 struct Selected {
     table: DynTable,
-    filter: Filter,
+    filter: Conditions,
 }
 
 impl Selected {

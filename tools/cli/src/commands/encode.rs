@@ -7,8 +7,8 @@ use keyderive::key::RawKey;
 use serde::Serialize;
 
 use super::block_on;
+use crate::conditions::assignments;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::assignments;
 use crate::layout::TableArgs;
 use crate::output::{Out, Safe, TextFormat, json_line};
 

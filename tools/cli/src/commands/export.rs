@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::block_on;
 use crate::change::{ResumeFile, Stop, check_distinct, counted};
+use crate::conditions::{self, Conditions};
 use crate::exchange::{self, Form, Shape, Writer};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::{self, Filter};
 use crate::layout::{TableArgs, verify_keys};
 use crate::output::{self, Meter, Out};
 use crate::outside::{count_outside, note_outside};
@@ -34,7 +34,7 @@ use crate::outside::{count_outside, note_outside};
 pub(crate) struct Export {
     #[command(flatten)]
     of: TableArgs,
-    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
+    #[arg(long = "where", value_name = "CONDITION", help = conditions::HELP, long_help = conditions::LONG_HELP)]
     conditions: Vec<String>,
     #[arg(long, value_enum, default_value_t = Form::Csv)]
     format: Form,
@@ -104,7 +104,7 @@ impl Export {
         let mut connection = self.of.connection()?;
         block_on(async {
             let layout = self.of.require_one(&mut connection).await?;
-            let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
+            let filter = Conditions::of_arguments(layout.key(), &self.conditions)?;
             let plan = filter.plan().clone();
             let client = connection.client().await?;
             verify_keys(&client, &layout).await?;
@@ -193,7 +193,7 @@ impl Export {
         &self,
         table: &DynTable,
         plan: &Plan<DynKey>,
-        filter: &Filter,
+        filter: &Conditions,
         after: Option<&str>,
     ) -> Outcome<Vec<Scan<DynKey, DynRow>>> {
         let plans = match self.unordered {

@@ -10,8 +10,8 @@ use keyderive::{Client, ErrorKind};
 
 use super::rows::{FlatRow, PlacedRow, StoredRow, shown, write_stored};
 use super::{block_on, encode::hex};
+use crate::conditions::assignments;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::assignments;
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{Out, Safe, TextFormat, json_line};
 

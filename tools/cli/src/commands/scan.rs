@@ -10,8 +10,8 @@ use keyderive::{Client, Error};
 
 use super::block_on;
 use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
+use crate::conditions::{self, Conditions};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::{self, Filter};
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{self, Format, Out, Records, Safe, rows_are};
 
@@ -23,7 +23,7 @@ use crate::output::{self, Format, Out, Records, Safe, rows_are};
 pub(crate) struct Scan {
     #[command(flatten)]
     of: TableArgs,
-    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
+    #[arg(long = "where", value_name = "CONDITION", help = conditions::HELP, long_help = conditions::LONG_HELP)]
     conditions: Vec<String>,
     /// Read at most this many rows; a note has the token for the next ones
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -64,7 +64,7 @@ impl Scan {
     }
 
     async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
-        let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
+        let filter = Conditions::of_arguments(layout.key(), &self.conditions)?;
         let table = client.dynamic_table(layout);
         let in_order = || {
             let scan = filter.rows(&table, filter.plan().clone());
@@ -89,7 +89,7 @@ impl Scan {
         self.print(scan, token, layout, is_raw).await
     }
 
-    async fn explained(&self, scan: keyderive::Scan<DynKey, RawRow>, filter: &Filter) -> Outcome {
+    async fn explained(&self, scan: keyderive::Scan<DynKey, RawRow>, filter: &Conditions) -> Outcome {
         let scan = match self.limit {
             Some(limit) => scan.limit(limit),
             None => scan,

@@ -16,9 +16,9 @@ use serde::Serialize;
 use super::block_on;
 use super::import::{BadLine, BadLines, open};
 use crate::change::{check_distinct, counted};
+use crate::conditions::Conditions;
 use crate::exchange::{Event, EventReader, Form, Line, Lines, Place, TimeUnit};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::Filter;
 use crate::layout::TableArgs;
 use crate::output::{self, Meter, Out, TextFormat, drawn, json_line, write_safe};
 
@@ -508,7 +508,11 @@ fn with_read<'a>(simulation: Simulation<'a>, layout: &KeyLayout, text: &str) -> 
         return Err(usage("each event has 0 to 1000 reads"));
     }
     if what.contains('=') {
-        return Ok(simulation.plan(what, amount, Filter::new(layout, &[what.to_owned()])?.plan().clone()));
+        return Ok(simulation.plan(
+            what,
+            amount,
+            Conditions::new(layout, &[what.to_owned()])?.plan().clone(),
+        ));
     }
     let fields: Vec<_> = what.split(',').map(str::trim).collect();
     let names: Vec<_> = layout.schema().fields().iter().map(Field::name).collect();

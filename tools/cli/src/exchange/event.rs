@@ -11,8 +11,8 @@ use serde_json::{Map, Value as Json};
 use super::lines::Parse;
 use super::read::{mapped, one_text};
 use super::times::{nine_digits, rfc3339};
+use crate::conditions::time_unit;
 use crate::exit::{Failure, Outcome};
-use crate::filter::time_unit;
 
 /// The zone of times without one.
 const UTC: Option<&str> = Some("Z");

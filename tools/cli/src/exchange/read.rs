@@ -11,8 +11,8 @@ use serde_json::{Map, Value as Json};
 use super::lines::{Parse, without_place};
 use super::times::{Rest, Times, nine_digits, rfc3339};
 use super::{KEY, Shape, is_escaped};
+use crate::conditions::{finer_than, time_unit};
 use crate::exit::{Failure, Outcome};
-use crate::filter::{finer_than, time_unit};
 use crate::layout::{field_names, nearest};
 
 /// Makes rows of records.

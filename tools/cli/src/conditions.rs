@@ -24,7 +24,7 @@ Conditions on the first fields choose what is read: `keyderive scan --explain` s
 
 /// Conditions on keys: what a plan reads, and which of the rows it reads are dropped.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct Conditions {
     keys: KeyFilter,
     /// The conditions, and their fields.
     conditions: Vec<(String, KeyTest)>,
@@ -32,7 +32,7 @@ pub(crate) struct Filter {
     pub(crate) is_of_all: bool,
 }
 
-impl Filter {
+impl Conditions {
     /// Reads the conditions of the arguments, and says if no row fulfils them.
     pub(crate) fn of_arguments(layout: &KeyLayout, clauses: &[String]) -> Outcome<Self> {
         let filter = Self::new(layout, clauses)?;
@@ -300,7 +300,7 @@ mod tests {
     }
 
     fn refused(clause: &str) -> String {
-        let filter = Filter::new(&KeyLayout::of::<EventKey>(), &[clause.to_owned()]);
+        let filter = Conditions::new(&KeyLayout::of::<EventKey>(), &[clause.to_owned()]);
         filter.map(drop).expect_err(clause).to_string()
     }
 
@@ -311,7 +311,7 @@ mod tests {
             let text = refused(&format!("at>{year}"));
             assert!(text.contains("as a date, such as `2026-11-24`"), "{text}");
         }
-        let stored = Filter::new(
+        let stored = Conditions::new(
             &KeyLayout::of::<EventKey>(),
             &["at>+2027".to_owned(), "at<1795478400000000".to_owned()],
         );
@@ -379,7 +379,7 @@ mod tests {
     fn conditions_that_exclude_each_other_read_nothing() {
         let layout = KeyLayout::of::<EventKey>();
         let filter = |clauses: &[&str]| {
-            Filter::new(&layout, &clauses.iter().map(|clause| (*clause).to_owned()).collect::<Vec<_>>())
+            Conditions::new(&layout, &clauses.iter().map(|clause| (*clause).to_owned()).collect::<Vec<_>>())
                 .unwrap()
         };
         for (clauses, named) in [
@@ -455,7 +455,7 @@ mod tests {
         fuzz("conditions", |bytes| {
             let Ok(text) = str::from_utf8(bytes) else { return };
             let clauses: Vec<_> = text.lines().take(8).map(str::to_owned).collect();
-            let filter = match Filter::new(&layout, &clauses) {
+            let filter = match Conditions::new(&layout, &clauses) {
                 Ok(filter) => filter,
                 Err(error) => return hostile::assert_harmless(&error.to_string(), &clauses),
             };
@@ -507,7 +507,7 @@ mod tests {
                     chars.into_iter().collect::<String>()
                 })
                 .collect();
-            match Filter::new(&layout, &clauses) {
+            match Conditions::new(&layout, &clauses) {
                 Ok(filter) => {
                     accepted += 1;
                     planned += u32::from(!filter.plan().is_empty());
