@@ -21,7 +21,7 @@ use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{HeaderMap, Method, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, TryAcquireError};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tonic::Status;
 
@@ -158,8 +158,13 @@ impl Http2 {
     async fn permitted(&self) -> Result<(SendRequest<Bytes>, StreamPermit), ConnectError> {
         for _ in 0..MAX_CONNECTIONS {
             let sender = self.sender().await?;
-            // Fails when the connection has ended.
-            let Ok(permit) = sender.streams.acquire_owned().await else { continue };
+            // Without a wait it takes nothing of the task's budget: with many requests in one task, the others would be polled in vain.
+            let permit = match Arc::clone(&sender.streams).try_acquire_owned() {
+                Err(TryAcquireError::NoPermits) => sender.streams.acquire_owned().await.ok(),
+                permit => permit.ok(),
+            };
+            // None when the connection has ended.
+            let Some(permit) = permit else { continue };
             if let Some(requests) = usable(&sender.requests) {
                 return Ok((requests, StreamPermit::new(sender.health, sender.generation, permit)));
             }
