@@ -39,7 +39,6 @@ const WITHOUT_A_ROW: [&str; 72] = [
     "DynTable::partitions",
     "DynTable::sizes",
     "DynTable::verify_keys",
-    "DynTable::windows",
     "Export::explain",
     "Exported::next",
     "Layouts::table_changes",
@@ -78,7 +77,6 @@ const WITHOUT_A_ROW: [&str; 72] = [
     "Table::sizes",
     "Table::verify_rows",
     "Table::wait_for_consistency",
-    "Table::windows",
     "Verify",
 ];
 
@@ -121,7 +119,6 @@ const OF_NO_ROW: [&str; 15] = [
     "Table::stamp",
     "Table::retire_row_type",
     "Table::wait_for_consistency",
-    "Table::windows",
 ];
 
 fn root() -> PathBuf {
