@@ -116,7 +116,7 @@ impl KeyFilter {
         &self.plan
     }
 
-    /// For each condition, in the order in which they were given, whether the plan decides it.
+    /// For each condition, in the order in which they were given, whether the plan decides it. A plan that reads nothing decides all.
     #[must_use]
     pub fn decided(&self) -> &[bool] {
         &self.decided
@@ -145,6 +145,7 @@ impl KeyFilter {
 
     fn contradicts(&mut self, conditions: Vec<usize>) {
         self.plan = self.plan.within(&KeyRange::new(Vec::new(), Some(Vec::new())));
+        self.decided.fill(true);
         self.contradiction = Some(conditions);
     }
 
@@ -268,7 +269,7 @@ impl KeyLayout {
             None => filter.narrow(self, &of_fields),
         }
         let undecided = filter.conditions.iter().zip(&filter.decided).filter(|(_, decided)| !**decided);
-        for ((at, _), _) in undecided.filter(|_| filter.contradiction.is_none()) {
+        for ((at, _), _) in undecided {
             if let Some(hashed) = fields[*at].hash_of() {
                 return Err(self
                     .fault(format!(
