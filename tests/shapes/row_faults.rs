@@ -13,7 +13,7 @@ const ON_STRUCT: &[&str] = &[
     "«counter»",
     "family = «\"\"»",
     "family = «\"a b\"»",
-    "family = «\"keyderive-x\"»",
+    "family = «\"keyderive.x\"»",
     "family = «7»",
     "family = \"a\", family = «\"b\"»",
     "ttl = «\"7 days\"»",

@@ -9,7 +9,7 @@ use keyderive::dynamic::{DynColumnRef, DynKey, DynRow, DynRowRef, TableLayout, V
 use keyderive::plan::KeyRange;
 use keyderive::row::{Mutation, Sum, Timestamped, Versions};
 use keyderive::table::{DynCursor, RowType};
-use keyderive::{Client, Error, ErrorKind, OnForeign, OnUnreadable, Row, Scan, Table};
+use keyderive::{Client, Error, ErrorKind, OnForeign, OnUnreadable, Row, Scan};
 
 use super::{Event, EventKey, event, events, key};
 use crate::servers::on_every_bigtable;

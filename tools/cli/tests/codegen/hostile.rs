@@ -113,7 +113,7 @@ fn has_no_evil(code: &str) {
 }
 
 fn generate(option: &str) -> (i32, String, String) {
-    let (code, text, said) = written(&codegen("hostile.json", &hostile(), &[option]));
+    let (code, text, said) = written(&codegen(&format!("hostile{option}.json"), &hostile(), &[option]));
     assert!(text.contains("evil"), "{text}");
     for text in [&text, &said] {
         let is_obeyed = |c: char| c.is_control() && c != '\n' || ('\u{2028}'..='\u{202e}').contains(&c);
