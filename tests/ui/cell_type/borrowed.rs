@@ -1,6 +1,0 @@
-use keyderive::Cell;
-
-#[derive(Cell)]
-struct Name(&'static str);
-
-fn main() {}

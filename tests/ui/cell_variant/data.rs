@@ -1,9 +1,0 @@
-use keyderive::Cell;
-
-#[derive(Cell)]
-enum Kind {
-    Login,
-    Moved { to: String },
-}
-
-fn main() {}

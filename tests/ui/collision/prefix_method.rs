@@ -1,9 +1,0 @@
-use keyderive::RowKey;
-
-#[derive(RowKey)]
-struct EventKey {
-    site_prefix: String,
-    site: String,
-}
-
-fn main() {}

@@ -1,9 +1,0 @@
-use keyderive::RowKey;
-
-#[derive(RowKey)]
-struct EventKey {
-    at: u64,
-    at_range: String,
-}
-
-fn main() {}

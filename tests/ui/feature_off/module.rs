@@ -1,5 +1,0 @@
-use keyderive::embedded::Bigtable;
-
-fn main() {
-    let _ = Bigtable::in_memory();
-}

@@ -1,9 +1,0 @@
-use keyderive::RowKey;
-
-#[derive(RowKey)]
-struct EventKey {
-    user_id: String,
-    price: f64,
-}
-
-fn main() {}

@@ -1,9 +1,0 @@
-use keyderive::RowKey;
-
-#[derive(RowKey)]
-struct EventKey {
-    #[row_key(with = "place")]
-    place: String,
-}
-
-fn main() {}

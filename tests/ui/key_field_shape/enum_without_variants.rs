@@ -1,6 +1,0 @@
-use keyderive::KeyField;
-
-#[derive(KeyField)]
-enum Kind {}
-
-fn main() {}

@@ -1,6 +1,0 @@
-use keyderive::KeyField;
-
-#[derive(KeyField)]
-struct Name<'a>(&'a str);
-
-fn main() {}

@@ -1,8 +1,0 @@
-use keyderive::KeyField;
-
-#[derive(KeyField)]
-struct Site {
-    name: String,
-}
-
-fn main() {}

@@ -1,6 +1,0 @@
-use keyderive::KeyField;
-
-#[derive(KeyField)]
-struct Place(f64, f64);
-
-fn main() {}

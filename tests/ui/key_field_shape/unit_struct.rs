@@ -1,6 +1,0 @@
-use keyderive::KeyField;
-
-#[derive(KeyField)]
-struct Site;
-
-fn main() {}

@@ -1,6 +1,0 @@
-use keyderive::KeyField;
-
-#[derive(KeyField)]
-struct Name(&'static str);
-
-fn main() {}

@@ -1,9 +1,0 @@
-use keyderive::RowKey;
-
-#[derive(RowKey)]
-#[row_key(layout = "binary")]
-struct EventKey {
-    user_id: String,
-}
-
-fn main() {}

@@ -1,8 +1,0 @@
-use keyderive::Row;
-
-#[derive(Row)]
-struct Event {
-    schema: String,
-}
-
-fn main() {}

@@ -1,9 +1,0 @@
-use keyderive::Row;
-
-#[derive(Row)]
-struct Event {
-    #[row(counter)]
-    views: u32,
-}
-
-fn main() {}

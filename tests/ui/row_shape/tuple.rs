@@ -1,6 +1,0 @@
-use keyderive::Row;
-
-#[derive(Row)]
-struct Event(String);
-
-fn main() {}

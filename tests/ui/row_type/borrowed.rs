@@ -1,8 +1,0 @@
-use keyderive::Row;
-
-#[derive(Row)]
-struct Event {
-    kind: &'static str,
-}
-
-fn main() {}

@@ -1,9 +1,0 @@
-use keyderive::RowKey;
-
-#[derive(RowKey)]
-#[salt(buckets = 4)]
-struct EventKey {
-    user_id: String,
-}
-
-fn main() {}

@@ -1,9 +1,0 @@
-use keyderive::RowKey;
-
-#[derive(RowKey)]
-union EventKey {
-    user_id: u64,
-    device: u32,
-}
-
-fn main() {}

@@ -1,6 +1,0 @@
-use keyderive::RowKey;
-
-#[derive(RowKey)]
-struct EventKey;
-
-fn main() {}
