@@ -513,7 +513,7 @@ impl Reason {
                 "choose another name",
             ),
             Self::FamilyReserved => {
-                same("the families `keyderive…` are the library's", "choose another name")
+                same("the families `keyderive`, `keyderive.…` and `keyderive-origin` are the library's", "choose another name")
             }
             Self::FamilyOfRow { family } => (
                 format!("the family `{family}` is that of the row's own columns"),

@@ -77,7 +77,7 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
         (
             row(&[], &[of("keyderive.x")], &[]),
             "fields[0].struct.family",
-            "the families `keyderive…` are the library's; choose another name",
+            "the families `keyderive`, `keyderive.…` and `keyderive-origin` are the library's; choose another name",
         ),
         (with(a(&[]), &[("family", null.clone())]), "family", "name the family of the row's own columns"),
         (
