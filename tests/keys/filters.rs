@@ -192,7 +192,7 @@ fn a_hash_is_given_with_all_fields() {
         (filter::<HashedKey>(&[seven("seq"), seven("last")]), refused::<HashedKey>(&[seven("seq"), user()]));
     assert_eq!((last.decided(), last.choices()), (&[true, false][..], &[1][..]));
     assert!(
-        user_alone.contains("can be given only if all fields before it are given by `=`"),
+        user_alone.contains("has a condition only if it and all other fields are fixed to values"),
         "{user_alone}"
     );
 }

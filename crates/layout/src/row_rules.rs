@@ -512,9 +512,10 @@ impl Reason {
                 "choose another name, for a field that is a family by `#[row(family, name = \"…\")]`",
                 "choose another name",
             ),
-            Self::FamilyReserved => {
-                same("the families `keyderive`, `keyderive.…` and `keyderive-origin` are the library's", "choose another name")
-            }
+            Self::FamilyReserved => same(
+                "the families `keyderive`, `keyderive.…` and `keyderive-origin` are the library's",
+                "choose another name",
+            ),
             Self::FamilyOfRow { family } => (
                 format!("the family `{family}` is that of the row's own columns"),
                 "give the field another name with `#[row(family, name = \"…\")]`",

@@ -273,8 +273,7 @@ impl KeyLayout {
             if let Some(hashed) = fields[*at].hash_of() {
                 return Err(self
                     .fault(format!(
-                        "the field `{}` is stored as the hash of {hashed:?}: it can be given only if all fields before it are given by \
-                         `=`, and all after it too",
+                        "the field `{}` is stored as the hash of {hashed:?}: it has a condition only if it and all other fields are fixed to values",
                         fields[*at].name()
                     ))
                     .into());
