@@ -104,32 +104,6 @@ fn ranges_are_by_code() {
     assert!(explained.contains("kind = Created, user_id begins with \"al\""), "{explained}");
 }
 
-/// A newtype scans as its inner type does.
-#[test]
-fn newtypes_scan_as_what_they_hold() {
-    #[derive(RowKey)]
-    struct Plain {
-        user_id: String,
-        #[reverse_ts]
-        at: u64,
-    }
-    #[derive(RowKey)]
-    struct Own {
-        user_id: UserId,
-        #[reverse_ts]
-        at: Deadline,
-    }
-    let plain = Plain::scan().user_id("alice").at_range(5..=9).into_plan().unwrap();
-    let own = Own::scan().user_id("alice").at_range(5..=9).into_plan().unwrap();
-    assert_eq!(plain.requests(), own.requests());
-    let plain = Plain::scan().user_id_prefix("al").into_plan().unwrap();
-    let own = Own::scan().user_id_prefix("al").into_plan().unwrap();
-    assert_eq!(plain.requests(), own.requests());
-    let plain = Plain::scan().user_id_range("a".."b").into_plan().unwrap();
-    let own = Own::scan().user_id_range("a".."b").into_plan().unwrap();
-    assert_eq!(plain.requests(), own.requests());
-}
-
 /// A format for a foreign type, in our own module.
 mod port {
     use std::net::SocketAddrV4;

@@ -58,6 +58,10 @@ impl<K: Sample> Subject for Of<K> {
         amount("KEYDERIVE_CASES", "inputs of each property of keys", 6, 256).try_into().unwrap()
     }
 
+    fn many_tries(&self) -> u32 {
+        10 * self.tries()
+    }
+
     fn damaged(&self) -> u64 {
         let damaged = amount("KEYDERIVE_DAMAGED_KEYS", "damaged keys of each key type", 3_400, 170_000);
         damaged.div_ceil(self.tries().into())
