@@ -12,13 +12,14 @@ use keyderive::key::codec::{
     Simple, Text, Ts, V4,
 };
 use keyderive::key::{DecodeError, EncodeError, Field};
-use keyderive::plan::{PlanError, Request};
+use keyderive::plan::PlanError;
 use keyderive::{KeyField, RowKey};
 use time::{OffsetDateTime, UtcDateTime};
 use uuid::Uuid;
 
 use super::model::{Kind, Model, Value, Values};
 use super::{Case, Key, Order};
+use crate::laws::Planned;
 
 /// The `max` of a bare `#[reverse_ts]`.
 pub(super) const GREATEST: u64 = i64::MAX as u64;
@@ -77,11 +78,11 @@ macro_rules! range {
             first: &$a str,
             lo: Bound<&$a Value>,
             hi: Bound<&$a Value>,
-        ) -> Option<Result<(Vec<Request>, String), PlanError>> {
+        ) -> Option<Result<(Planned, String), PlanError>> {
             let (lo, hi) = (bound::<$type>(lo)?, bound::<$type>(hi)?);
             let args = (lo.as_ref().map(<$type as KeyField<$codec>>::arg), hi.as_ref().map(<$type as KeyField<$codec>>::arg));
             let plan = Stored::scan().first(first).value_range(args).into_plan();
-            Some(plan.map(|plan| (plan.requests(), plan.explain().to_string())))
+            Some(plan.map(|plan| (Planned::of(&plan), plan.explain().to_string())))
         }
         Some(range)
     }};
@@ -101,10 +102,10 @@ macro_rules! case {
         $cases.push({
             key_type!($layout $attrs $a $type);
 
-            fn encode<$a>(key: &$a Key) -> Option<Result<Vec<u8>, EncodeError>> {
+            fn encode_into<$a>(key: &$a Key, out: &mut Vec<u8>) -> Option<Result<(), EncodeError>> {
                 let value = <$type as Model<$a>>::of(&key.value)?;
                 let (first, last) = (Cow::Borrowed(key.first.as_str()), Cow::Borrowed(key.last.as_str()));
-                Some(Stored { first, value, last }.encode())
+                Some(Stored { first, value, last }.encode_into(out))
             }
 
             fn decode<$a>(bytes: &$a [u8]) -> Result<Key, DecodeError> {
@@ -147,7 +148,7 @@ macro_rules! case {
                 values: values(&()),
                 examples: examples(&()),
                 write,
-                encode,
+                encode_into,
                 decode,
                 range: range!($order $codec, $a $type),
             }

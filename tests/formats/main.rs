@@ -19,8 +19,10 @@
 mod cases;
 mod document;
 mod every;
+mod format_laws;
 mod from_json;
 mod hostile;
+#[path = "../keys/laws.rs"]
 mod laws;
 mod list;
 mod model;
@@ -34,7 +36,8 @@ use std::ops::Bound;
 
 use keyderive::dynamic::KeyLayout;
 use keyderive::key::{DecodeError, EncodeError, Field, KeySchema};
-use keyderive::plan::{PlanError, Request};
+use keyderive::plan::PlanError;
+use laws::Planned;
 use model::{Value, Values};
 
 /// A key in any format.
@@ -70,24 +73,27 @@ struct Case {
     examples: Vec<Value>,
     /// The value's encoding before the layout escapes it; `None` if the codec rejects the value.
     write: fn(&Value) -> Option<Vec<u8>>,
-    /// `None` if the type has no such value.
-    encode: Encode,
+    encode_into: Encode,
     decode: fn(&[u8]) -> Result<Key, DecodeError>,
     range: Option<Range>,
 }
 
-type Encode = fn(&Key) -> Option<Result<Vec<u8>, EncodeError>>;
+/// `None` if the type has no such value.
+type Encode = fn(&Key, &mut Vec<u8>) -> Option<Result<(), EncodeError>>;
 
-/// The requests of a scan with a fixed first field and a range of values, and its words; `None` if the type has no such bound.
-type Range = for<'a> fn(
-    &'a str,
-    Bound<&'a Value>,
-    Bound<&'a Value>,
-) -> Option<Result<(Vec<Request>, String), PlanError>>;
+/// The plan of a scan with a fixed first field and a range of values, and its words; `None` if the type has no such bound.
+type Range =
+    for<'a> fn(&'a str, Bound<&'a Value>, Bound<&'a Value>) -> Option<Result<(Planned, String), PlanError>>;
 
 impl Case {
     /// The name of the case, by which to find it in the list.
     fn name(&self) -> String {
         format!("{} {} {}", self.layout, self.attributes, self.type_name)
+    }
+
+    /// `None` if the type has no such value.
+    fn encode(&self, key: &Key) -> Option<Result<Vec<u8>, EncodeError>> {
+        let mut out = Vec::new();
+        Some((self.encode_into)(key, &mut out)?.map(|()| out))
     }
 }

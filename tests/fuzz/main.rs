@@ -18,7 +18,7 @@ mod layouts;
 mod plan_data;
 mod regexes;
 mod requests;
-#[path = "../keys/keys.rs"]
+#[path = "../keys/keys/mod.rs"]
 #[allow(dead_code, unused_macros, unused_imports, reason = "its values are for the laws of its own folder")]
 mod samples;
 #[path = "../formats/schemas.rs"]
@@ -26,6 +26,7 @@ mod samples;
 mod schema_laws;
 mod schemas;
 #[path = "../keys/stored.rs"]
+#[allow(dead_code, reason = "the laws of its own folder use all of it")]
 mod stored;
 mod tokens;
 

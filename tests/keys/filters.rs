@@ -6,6 +6,8 @@ use fastrand::Rng;
 use keyderive::dynamic::{DynKey, KeyFilter, KeyLayout, KeyTest, Value};
 use keyderive::{KeyField, RowKey};
 
+use crate::keys::Name;
+
 #[derive(Clone, Copy, Debug, KeyField)]
 #[repr(u8)]
 enum Status {
@@ -23,11 +25,6 @@ struct WideKey {
     small: i16,
     flag: bool,
     raw: Vec<u8>,
-}
-
-#[derive(RowKey)]
-struct NameKey {
-    name: String,
 }
 
 #[derive(RowKey)]
@@ -167,8 +164,8 @@ fn conditions_that_no_row_meets() {
     let above = ("name", KeyTest::Range(Bound::Included(text("b")), Bound::Unbounded));
     assert!(is_empty::<WideKey>(&[below.clone(), above]) && !is_empty::<WideKey>(&[below]));
     // A key is not empty, and no longer than 4 KiB.
-    assert!(is_empty::<NameKey>(&[name(&[""])]));
-    let some = filter::<NameKey>(&[name(&["", "a"])]);
+    assert!(is_empty::<Name>(&[name(&[""])]));
+    let some = filter::<Name>(&[name(&["", "a"])]);
     assert_eq!((some.contradiction(), some.decided()), (None, &[false][..]));
     assert!(some.plan().requests().iter().any(|request| request.asks_for(b"a")));
 }

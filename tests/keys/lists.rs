@@ -2,21 +2,14 @@
 
 use std::borrow::Cow;
 
+use keyderive::RowKey;
 use keyderive::plan::{IntoPlan, Request};
-use keyderive::{KeyField, RowKey};
 
-#[derive(KeyField)]
-struct Owner(String);
-
-#[derive(KeyField, Clone, Copy, Debug)]
-enum Kind {
-    Read = 1,
-    Written = 2,
-}
+use crate::keys::values::{Kind, UserId};
 
 #[derive(RowKey)]
 struct Text {
-    owner: Owner,
+    owner: UserId,
     name: String,
 }
 
@@ -105,8 +98,8 @@ fn text() {
 
 #[test]
 fn numbers_and_codes() {
-    let kinds = [Kind::Read, Kind::Written];
-    let scan = || Number::scan().kind(Kind::Read);
+    let kinds = [Kind::Created, Kind::Changed];
+    let scan = || Number::scan().kind(Kind::Created);
     assert_same([Number::scan().kind_any_of(&kinds), Number::scan().kind_any_of(kinds)]);
     assert_same([
         scan().number_any_of([1, 2]),

@@ -3,7 +3,7 @@
 //! The model computes which rows a plan selects, and their order, from values: in each field's own order, reversed if it
 //! is declared so. It uses the library's encoder only where rows come in the order of stored keys.
 //!
-//! Each key type of `model/keys.rs` has a test. They are short by default; two variables make them long, in release:
+//! Each key type of `keys/mod.rs` has a test. They are short by default; two variables make them long, in release:
 //!
 //! ```sh
 //! KEYDERIVE_MODEL_PAIRS=10000 cargo test --release -p keyderive-tests --test keys model::embedded
@@ -14,17 +14,16 @@
 
 mod case;
 mod check;
-mod constraints;
 mod foreign;
-mod keys;
 mod products;
 mod regressions;
 mod run;
-mod values;
 
 use keyderive::Client;
 use keyderive_tests::amount;
 use keyderive_tests::emulator::Emulator;
+
+use crate::keys::{Sample, for_every_key};
 
 /// Pairs of a table and a plan for each key type.
 fn pairs() -> u64 {
@@ -40,51 +39,20 @@ fn emulator_pairs() -> u64 {
     )
 }
 
-/// Makes a test of each key type, on the embedded Bigtable and on the emulator.
-macro_rules! model {
-    ($($test:ident: $key:ident;)*) => {
-        mod embedded {
-            $(#[tokio::test(flavor = "current_thread")]
-            async fn $test() {
-                let client = super::Client::embedded();
-                super::run::run::<super::keys::$key>(&client, super::pairs()).await;
-            })*
-        }
-        mod emulator {
-            $(#[tokio::test(flavor = "current_thread")]
-            async fn $test() {
-                let Some(emulator) = super::Emulator::start() else { return };
-                let client = super::Client::emulator(emulator.host()).await.unwrap();
-                super::run::run::<super::keys::$key>(&client, super::emulator_pairs()).await;
-            })*
-        }
-    };
+fn block_on(future: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future);
 }
 
-model! {
-    salted_in_front: SaltedInFront;
-    behind_tag: BehindTag;
-    behind_one_field: BehindOneField;
-    behind_two_fields: BehindTwoFields;
-    front_of_tag: FrontOfTag;
-    unsalted: Unsalted;
-    one_name: OneName;
-    java: Java;
-    java_behind_tag: JavaBehindTag;
-    padded_strings: PaddedStrings;
-    descending: Descending;
-    bit_reversed: BitReversed;
-    escaped: Escaped;
-    integers: Integers;
-    codes_and_times: CodesAndTimes;
-    ordered_salted: OrderedSalted;
-    ordered_tagged: OrderedTagged;
-    ordered_unsalted: OrderedUnsalted;
-    grown: Grown;
-    grown_front: GrownFront;
-    grown_after: GrownAfter;
-    resalted: Resalted;
-    ordered_grown: OrderedGrown;
-    ordered_resalted: OrderedResalted;
-    log: Log;
+fn embedded<K: Sample>() {
+    block_on(async { run::run::<K>(&Client::embedded(), pairs()).await });
 }
+for_every_key!(embedded);
+
+fn emulator<K: Sample>() {
+    let Some(emulator) = Emulator::start() else { return };
+    block_on(async {
+        let client = Client::emulator(emulator.host()).await.unwrap();
+        run::run::<K>(&client, emulator_pairs()).await;
+    });
+}
+for_every_key!(emulator);

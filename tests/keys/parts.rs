@@ -1,11 +1,14 @@
 //! Parts of a plan by ranges of stored keys, into which a full scan is split.
 
+use fastrand::Rng;
 use keyderive::RowKey;
 use keyderive::plan::{KeyRange, Plan};
 use proptest::prelude::*;
 
-use crate::keys::{Phone, Sample, check, for_every_key};
-use crate::plans::{Candidates, lists, picks};
+use crate::key_types::{lists, of, siblings};
+use crate::keys::{Phone, Sample, for_every_key};
+use crate::laws::check;
+use crate::products::Salted;
 use crate::stored::asks_for;
 
 /// The ranges between these keys, which together cover all row keys.
@@ -20,32 +23,22 @@ fn between(mut splits: Vec<Vec<u8>>) -> Vec<KeyRange> {
 
 /// Wherever a plan is split, also within a key and right before or after one, the parts together read each of its rows
 /// once, and each part reads the rows in its range.
-fn parts_are_the_whole<K: Sample + Candidates>() {
+fn parts_are_the_whole<K: Sample>() {
     let cut = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), prop::option::of(any::<u8>()));
-    let inputs = (
-        prop::collection::vec(K::key(), 2..8),
-        picks(),
-        prop::collection::vec(cut, 0..5),
-        any::<prop::sample::Index>(),
-    );
-    check(inputs, |(keys, picks, cuts, at)| {
-        let encoded: Vec<_> = keys.iter().filter_map(|key| key.encode().ok()).collect();
+    let inputs = (siblings::<K>(2..8), prop::collection::vec(cut, 0..5), any::<u64>());
+    check(&of::<K>(), inputs, |(keys, cuts, seed)| {
+        let encoded: Vec<_> = keys.iter().map(|key| key.encode().unwrap()).collect();
         let splits = cuts.iter().map(|(key, len, byte)| {
             let key = key.get(&encoded);
             key[..len.index(key.len() + 1)].iter().copied().chain(*byte).collect()
         });
-        let windows = between(splits.collect());
-        let lists: Vec<_> = lists(&picks, &keys)
-            .into_iter()
-            .map(|mut list| {
-                list.truncate(3);
-                list
-            })
-            .collect();
-        let candidates = K::candidates_of_lists(&lists, &keys[0], &keys[1]);
-        let step = 1 + candidates.len() / 10;
-        for plan in candidates.into_iter().skip(at.index(step)).step_by(step).filter_map(|one| one.plan.ok())
-        {
+        let (windows, mut rng) = (between(splits.collect()), Rng::with_seed(seed));
+        let mut lists = lists(&keys, &mut rng);
+        lists.iter_mut().for_each(|list| list.truncate(3));
+        let all = K::every_plan(&lists, true, &keys[0], &keys[1]);
+        let step = 1 + all.len() / 10;
+        let plans = all.iter().skip(rng.usize(..step)).step_by(step);
+        for plan in plans.filter_map(|constraints| K::plan(constraints).ok()) {
             let parts: Vec<Plan<K>> = windows.iter().map(|window| plan.within(window)).collect();
             let whole = plan.requests();
             let asked: Vec<_> = parts.iter().flat_map(Plan::requests).collect();
@@ -148,16 +141,8 @@ fn parts_of_a_list_under_an_unpadded_salt_have_all_of_its_rows() {
 /// A part of a product of millions of values is found without visiting the values before it.
 #[test]
 fn a_part_of_a_huge_product_is_found_at_once() {
-    #[derive(RowKey)]
-    #[salt(range = 4, over = "user,site")]
-    struct Visit {
-        user: u32,
-        site: u32,
-        at: u64,
-    }
-
     let many = || 0..20_000_u32;
-    let plan = Visit::scan().user_any_of(many()).site_any_of(many()).into_plan().unwrap();
+    let plan = Salted::scan().user_any_of(many()).site_any_of(many()).into_plan().unwrap();
     let window = |from: &str, to: &str| KeyRange::new(from, Some(to.into()));
     let part = plan.within(&window("2#0000019999#0000019990", "2#0000019999#0000019995"));
     let ranges: Vec<_> = part.requests().into_iter().flat_map(|request| request.into_rows().1).collect();

@@ -1,35 +1,32 @@
 //! Plans as data: another process sends the same requests, and rejects data that is not a plan of the key type.
 
+use fastrand::Rng;
 use keyderive::RowKey;
 use keyderive::plan::{KeyRange, Plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::keys::{Event, Integers, Names, OrderedMix, Sample, check, for_every_key};
-use crate::plans::{Candidates, lists, picks};
+use crate::key_types::{from_seed, lists, of, siblings};
+use crate::keys::{Event, Integers, Names, OrderedMix, Sample, for_every_key};
+use crate::laws::check;
 
 fn sent<K: RowKey>(plan: &Plan<K>) -> Plan<K> {
     serde_json::from_str(&serde_json::to_string(plan).unwrap()).unwrap()
 }
 
-/// About eight of the candidates: to test all of them takes minutes.
-fn some<T>(all: Vec<T>, at: &prop::sample::Index) -> Vec<T> {
+/// About eight plans of lists of at most two of these keys: to test all of them takes minutes.
+fn some_plans<K: Sample>(keys: &[K], odd: &K, seed: u64) -> impl Iterator<Item = Plan<K>> {
+    let mut rng = Rng::with_seed(seed);
+    let mut lists = lists(keys, &mut rng);
+    lists.iter_mut().for_each(|list| list.truncate(2));
+    let all = K::every_plan(&lists, true, &keys[0], odd);
     let step = 1 + all.len() / 8;
-    all.into_iter().skip(at.index(step)).step_by(step).collect()
+    all.into_iter().skip(rng.usize(..step)).step_by(step).filter_map(|constraints| K::plan(&constraints).ok())
 }
 
-fn plans_are_the_same_when_sent<K: Sample + Candidates>() {
-    let keys = prop::collection::vec(K::key(), 1..6);
-    check((keys, picks(), K::nasty(), any::<prop::sample::Index>()), |(keys, picks, odd, at)| {
-        let lists: Vec<_> = lists(&picks, &keys)
-            .into_iter()
-            .map(|mut list| {
-                list.truncate(2);
-                list
-            })
-            .collect();
-        let plans = K::candidates_of_lists(&lists, &keys[0], &odd);
-        for plan in some(plans, &at).into_iter().filter_map(|candidate| candidate.plan.ok()) {
+fn plans_are_the_same_when_sent<K: Sample>() {
+    check(&of::<K>(), (siblings::<K>(1..6), from_seed(K::nasty), any::<u64>()), |(keys, odd, seed)| {
+        for plan in some_plans(&keys, &odd, seed) {
             let window = KeyRange::new(keys[0].encode().unwrap_or_default(), None);
             let token = plan.page_token(&keys[0].encode().unwrap_or_default(), false);
             for plan in [plan.within(&window), plan.after(&token, false).unwrap(), plan] {
@@ -59,20 +56,11 @@ fn mutate(text: &mut Vec<u8>, (at, kind, byte): &Mutation) {
 }
 
 /// Data of another process is not trusted: whatever deserializes can be used as a plan.
-fn mutated_plans_do_no_harm<K: Sample + Candidates>() {
+fn mutated_plans_do_no_harm<K: Sample>() {
     let byte = prop_oneof![any::<u8>(), prop::sample::select(br#"0123456789abcdef",[]{}:nul-"#.to_vec())];
     let mutations = prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, byte), 1..4);
-    let keys = prop::collection::vec(K::key(), 1..4);
-    check((keys, picks(), any::<prop::sample::Index>(), mutations), |(keys, picks, at, mutations)| {
-        let lists: Vec<_> = lists(&picks, &keys)
-            .into_iter()
-            .map(|mut list| {
-                list.truncate(2);
-                list
-            })
-            .collect();
-        let plans = K::candidates_of_lists(&lists, &keys[0], &keys[0]);
-        for plan in some(plans, &at).into_iter().filter_map(|candidate| candidate.plan.ok()) {
+    check(&of::<K>(), (siblings::<K>(1..4), any::<u64>(), mutations), |(keys, seed, mutations)| {
+        for plan in some_plans(&keys, &keys[0], seed) {
             let mut text = serde_json::to_vec(&plan.within(&KeyRange::prefix(b"1"))).unwrap();
             mutations.iter().for_each(|mutation| mutate(&mut text, mutation));
             let Ok(plan) = serde_json::from_slice::<Plan<K>>(&text) else { continue };

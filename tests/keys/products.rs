@@ -9,6 +9,7 @@ use keyderive::plan::{Plan, Request};
 /// The size of a request that the service accepts.
 const REQUEST_LIMIT: usize = 1 << 20;
 
+/// Without a salt.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 struct Plain {
     user: u32,
@@ -16,14 +17,16 @@ struct Plain {
     note: String,
 }
 
+/// A salt over the two fields that lists multiply.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 4, over = "user,site")]
-struct Salted {
+pub(crate) struct Salted {
     user: u32,
     site: u32,
     note: String,
 }
 
+/// A salt between them.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 3, over = "site", after = "user")]
 struct Between {

@@ -3,6 +3,8 @@
 use keyderive::RowKey;
 use keyderive::key::OwnedRowKey;
 
+use crate::keys::Event;
+
 #[track_caller]
 fn assert_stored<K: OwnedRowKey + PartialEq + std::fmt::Debug>(key: &K, text: &str) {
     let bytes = key.encode().unwrap();
@@ -12,18 +14,7 @@ fn assert_stored<K: OwnedRowKey + PartialEq + std::fmt::Debug>(key: &K, text: &s
 
 #[test]
 fn the_example_of_the_manual() {
-    #[derive(RowKey, Debug, PartialEq)]
-    #[salt(range = 4, over = "user_id,site")]
-    struct EventKey {
-        user_id: String,
-        site: String,
-        #[reverse_ts]
-        at: u64,
-        #[pad(6)]
-        seq: u32,
-    }
-
-    let key = EventKey { user_id: "alice".into(), site: "home".into(), at: 1_426_535_612_156, seq: 42 };
+    let key = Event { user_id: "alice".into(), site: "home".into(), at: 1_426_535_612_156, seq: 42 };
     assert_stored(&key, "1#alice#home#9223370610319163651#000042");
 }
 

@@ -2,7 +2,7 @@
 
 use keyderive::RowKey;
 
-use crate::keys::{Battery, Event, Quote};
+use crate::keys::{Battery, Event, Name, Names, Quote};
 
 fn event() -> Event {
     Event { user_id: "alice".into(), site: "home".into(), at: 1_426_535_612_156, seq: 42 }
@@ -73,6 +73,45 @@ fn padded_strings() {
     assert_refused(&exchange("NYSE "), "exchange", &["\"NYSE \" ends in a space", "trim it"]);
     assert_refused(&exchange("NY\tSE"), "exchange", &["0x09", "pads with spaces"]);
     assert_refused(&exchange("éééé"), "exchange", &["8 bytes"]);
+}
+
+#[test]
+fn keys_over_4096_bytes_are_refused_both_ways() {
+    let names = |len: usize| Names { first: "a".repeat(len), second: String::new(), third: String::new() };
+    assert_eq!(names(4094).encode().unwrap().len(), 4096);
+    let error = names(4095).encode().unwrap_err();
+    assert!(error.is_too_long());
+    assert_eq!(
+        error.to_string(),
+        "the row key of this `Names` is 4097 bytes; Bigtable allows 4096: \
+         shorten its strings, or keep them in columns"
+    );
+    let long = [b"a".repeat(4095), b"##".to_vec()].concat();
+    assert!(
+        Names::decode(&long)
+            .unwrap_err()
+            .to_string()
+            .ends_with("it is 4097 bytes long; a row key has 1 to 4096")
+    );
+}
+
+#[test]
+fn empty_keys_are_refused_both_ways() {
+    let empty = Name { name: String::new() };
+    let error = empty.encode().unwrap_err();
+    assert!(error.is_empty_key());
+    assert!(Name::decode(b"").is_err());
+}
+
+#[test]
+fn a_wrong_bucket_is_refused() {
+    let mut bytes = event().encode().unwrap();
+    bytes[0] = b'3';
+    let error = Event::decode(&bytes).unwrap_err();
+    assert!(error.is_wrong_bucket());
+    assert_eq!(error.key(), bytes);
+    bytes[0] = b'4';
+    assert!(Event::decode(&bytes).unwrap_err().to_string().contains("bucket `4` is not 0 to 3"));
 }
 
 /// Fixing a field to such a value is the same error, at every depth; a plan reports the first one.

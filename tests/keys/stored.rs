@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use keyderive::key::{KeyEncoding, KeySchema, Salt, SaltHash, SaltPlace, Width};
+use keyderive::key::{Field, KeyEncoding, KeySchema, Salt, SaltHash, SaltPlace, Width};
 use keyderive::plan::Request;
 
 /// The salt of a key, by its time: what it stores for the field of the bounds, counted from the right.
@@ -55,13 +55,15 @@ pub(crate) fn salt_span(schema: &KeySchema, key: &[u8]) -> Range<usize> {
     };
     let is_salted = salt_of(schema, key).is_some();
     if schema.layout() == KeyEncoding::OrderedCode {
-        assert_eq!(schema.tag(), None, "the salt is the first part");
-        let end = key.windows(2).position(|pair| pair == [0, 1]);
+        // The first part, or the second after a tag.
+        let end_of =
+            |start: usize| key[start..].windows(2).position(|pair| pair == [0, 1]).map(|at| start + at);
+        let start = schema.tag().map_or(0, |_| end_of(0).map_or(key.len(), |end| end + 2));
         // With epochs a field follows, and keys without a salt begin with it.
         return match schema.epochs().is_empty() {
-            true => 0..end.unwrap_or(key.len()),
-            false if is_salted => 0..end.unwrap() + 2,
-            false => 0..0,
+            true => start..end_of(start).unwrap_or(key.len()),
+            false if is_salted => start..end_of(start).unwrap() + 2,
+            false => start..start,
         };
     }
     let tag = schema.tag().map_or(0, |tag| tag.len() + 1);
@@ -90,6 +92,29 @@ pub(crate) fn salt_span(schema: &KeySchema, key: &[u8]) -> Range<usize> {
 pub(crate) fn logical(schema: &KeySchema, key: &[u8]) -> Vec<u8> {
     let salt = salt_span(schema, key);
     [&key[..salt.start], &key[salt.end..]].concat()
+}
+
+/// What a key stores for each of its fields.
+pub(crate) fn fields(schema: &KeySchema, key: &[u8]) -> Vec<Vec<u8>> {
+    let count = schema.fields().len();
+    if schema.layout() == KeyEncoding::OrderedCode {
+        let head = usize::from(schema.tag().is_some()) + usize::from(salt_of(schema, key).is_some());
+        let parts = separated(key).into_iter().skip(head).map(<[u8]>::to_vec);
+        // Empty fields at the end are dropped.
+        return parts.chain(std::iter::repeat_n(vec![0, 0], count)).take(count).collect();
+    }
+    let tag = schema.tag().map_or(0, |tag| tag.len() + 1);
+    let (logical, mut at) = (logical(schema, key), tag);
+    let mut next = |field: &Field| {
+        let rest = &logical[at..];
+        let len = match field.width() {
+            Width::Fixed(len) => len,
+            _ => rest.iter().position(|byte| *byte == schema.delimiter()).unwrap_or(rest.len()),
+        };
+        at += len + 1;
+        rest[..len].to_vec()
+    };
+    schema.fields().iter().map(&mut next).collect()
 }
 
 /// Whether some request of a plan reads this row key.

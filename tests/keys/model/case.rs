@@ -5,11 +5,11 @@ use std::fmt;
 use fastrand::Rng;
 
 use super::foreign;
-use super::keys::ModelKey;
+use crate::keys::Sample;
 
 /// The input of one comparison with the model.
 #[derive(Clone, Debug)]
-pub(crate) struct Case<K: ModelKey> {
+pub(crate) struct Case<K: Sample> {
     pub(crate) content: Content<K>,
     pub(crate) constraints: K::Constraints,
     pub(crate) execution: Execution,
@@ -93,7 +93,7 @@ impl Execution {
     }
 }
 
-impl<K: ModelKey> Content<K> {
+impl<K: Sample> Content<K> {
     pub(crate) fn random(rng: &mut Rng) -> Self {
         let mut keys: Vec<K> = Vec::new();
         for _ in 0..if rng.u8(..16) == 0 { 0 } else { rng.usize(1..30) } {
@@ -110,7 +110,7 @@ impl<K: ModelKey> Content<K> {
     }
 }
 
-impl<K: ModelKey> Case<K> {
+impl<K: Sample> Case<K> {
     pub(crate) fn random(rng: &mut Rng, content: &Content<K>) -> Self {
         let keys: Vec<_> = content.rows.iter().map(|(key, _)| key.clone()).collect();
         let constraints = K::constraints(rng, &keys);
@@ -145,7 +145,7 @@ impl<K: ModelKey> Case<K> {
 }
 
 /// Prints the input of a regression test.
-impl<K: ModelKey> fmt::Display for Case<K> {
+impl<K: Sample> fmt::Display for Case<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "constraints: {:?}", self.constraints)?;
         writeln!(f, "execution: {:?}", self.execution)?;

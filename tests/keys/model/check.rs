@@ -2,13 +2,13 @@
 
 use std::fmt::Debug;
 
-use keyderive::plan::{KeyRange, Plan, PlanError, Request};
+use keyderive::plan::{KeyRange, Plan, Request};
 use keyderive::table::RowType;
 use keyderive::{Client, Error, ErrorKind, OnForeign, Row, Scan, Table};
 
 use super::case::{Case, Content, Execution, Read};
 use super::foreign::{AnyBytes, is_of_other_tag};
-use super::keys::ModelKey;
+use crate::keys::Sample;
 
 /// A row's value is its index in the model.
 #[derive(Row, Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ struct Outcome<K> {
 }
 
 /// Writes the rows into a new table.
-pub(crate) async fn fill<K: ModelKey>(client: &Client, name: &str, content: &Content<K>) -> Table<K, Value> {
+pub(crate) async fn fill<K: Sample>(client: &Client, name: &str, content: &Content<K>) -> Table<K, Value> {
     let table = client.table::<K, Value>(name);
     assert!(table.create_if_absent().await.unwrap(), "the table `{name}` is there already");
     table
@@ -41,12 +41,11 @@ pub(crate) async fn fill<K: ModelKey>(client: &Client, name: &str, content: &Con
 }
 
 /// Compares a scan with the model; the error is the difference.
-pub(crate) async fn check<K: ModelKey>(
+pub(crate) async fn check<K: Sample>(
     client: &Client,
     table: &Table<K, Value>,
     case: &Case<K>,
 ) -> Result<(), String> {
-    twins_plan_the_same(case)?;
     let plan = match (K::plan(&case.constraints), K::is_refused(&case.constraints)) {
         (Ok(plan), false) => plan,
         (Err(_), true) => return Ok(()),
@@ -55,7 +54,7 @@ pub(crate) async fn check<K: ModelKey>(
     };
     let plan = if case.execution.sent { sent(&plan)? } else { plan };
     let comparison = Comparison::new(table, case, plan);
-    comparison.plan_is_as_said()?;
+    comparison.no_row_of_another_tag_is_read()?;
     match case.execution.read {
         Read::All => comparison.all(None).await,
         Read::Limit(rows) => comparison.all(Some(rows)).await,
@@ -66,40 +65,13 @@ pub(crate) async fn check<K: ModelKey>(
     }
 }
 
-/// Law 13: the same layout as data plans, explains, refuses and continues as the key type does.
-fn twins_plan_the_same<K: ModelKey>(case: &Case<K>) -> Result<(), String> {
-    let (typed, from_data) = (K::plan(&case.constraints), K::plan_from_data(&case.constraints));
-    let (typed, from_data) = match (typed, from_data) {
-        (Ok(typed), Ok(from_data)) => (typed, from_data),
-        (typed, from_data) => {
-            let typed = typed.map(drop).map_err(|error| error.to_string());
-            return equal("refusals", &from_data.map(drop).map_err(|error| error.to_string()), &typed);
-        }
-    };
-    equal("requests from data", &from_data.requests(), &typed.requests())?;
-    equal("explained from data", &from_data.explain().to_string(), &typed.explain().to_string())?;
-    let Some((key, _)) = case.content.rows.first() else { return Ok(()) };
-    let (stored, reversed) = (key.encode().unwrap(), case.execution.reversed);
-    let token = typed.page_token(&stored, reversed);
-    equal("page token from data", &from_data.page_token(&stored, reversed), &token)?;
-    let rest = |requests: Result<Vec<Request>, PlanError>| requests.map_err(|error| error.to_string());
-    equal(
-        "the pages after it",
-        &rest(from_data.after(&token, reversed).map(|plan| plan.requests())),
-        &rest(typed.after(&token, reversed).map(|plan| plan.requests())),
-    )
-}
-
 /// The plan, deserialized from its JSON.
-fn sent<K: ModelKey>(plan: &Plan<K>) -> Result<Plan<K>, String> {
+fn sent<K: Sample>(plan: &Plan<K>) -> Result<Plan<K>, String> {
     let json = serde_json::to_string(plan).map_err(|error| format!("the plan is no JSON: {error}"))?;
-    let received: Plan<K> = serde_json::from_str(&json).map_err(|error| format!("{json}: {error}"))?;
-    equal("requests after JSON", &received.requests(), &plan.requests())?;
-    equal("explained after JSON", &received.explain().to_string(), &plan.explain().to_string())?;
-    Ok(received)
+    serde_json::from_str(&json).map_err(|error| format!("{json}: {error}"))
 }
 
-struct Comparison<'a, K: ModelKey> {
+struct Comparison<'a, K: Sample> {
     table: &'a Table<K, Value>,
     case: &'a Case<K>,
     execution: Execution,
@@ -111,7 +83,7 @@ struct Comparison<'a, K: ModelKey> {
     ordered: bool,
 }
 
-impl<'a, K: ModelKey> Comparison<'a, K> {
+impl<'a, K: Sample> Comparison<'a, K> {
     fn new(table: &'a Table<K, Value>, case: &'a Case<K>, plan: Plan<K>) -> Self {
         let requests = plan.requests();
         let met = case.content.foreign.iter().map(Vec::as_slice);
@@ -120,18 +92,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         Self { table, case, execution: case.execution, plan, requests, met, ordered }
     }
 
-    fn plan_is_as_said(&self) -> Result<(), String> {
-        equal("ordered", &self.plan.is_ordered(), &self.ordered)?;
-        equal("empty, and no requests", &self.plan.is_empty(), &self.requests.is_empty())?;
-        for (key, _) in &self.case.content.rows {
-            let stored = key.encode().unwrap();
-            let asking = self.requests.iter().filter(|request| request.asks_for(&stored)).count();
-            equal(
-                "requests that ask for a row",
-                &asking,
-                &usize::from(key.satisfies(&self.case.constraints)),
-            )?;
-        }
+    fn no_row_of_another_tag_is_read(&self) -> Result<(), String> {
         match self.met.iter().find(|key| is_of_other_tag::<K>(key)) {
             Some(key) => Err(format!("a row of another tag is read: b\"{}\"", key.escape_ascii())),
             None => Ok(()),
@@ -379,10 +340,7 @@ fn with_value<K>((key, value): (K, Value)) -> Seen<K> {
     (key, Some(value.place))
 }
 
-async fn drain<K: ModelKey, R: RowType<K>>(
-    scan: Scan<K, R>,
-    seen: impl Fn(R::Item) -> Seen<K>,
-) -> Outcome<K> {
+async fn drain<K: Sample, R: RowType<K>>(scan: Scan<K, R>, seen: impl Fn(R::Item) -> Seen<K>) -> Outcome<K> {
     let mut stream = scan.stream();
     let mut outcome = Outcome { rows: Vec::new(), error: None, skipped: 0 };
     while let Some(row) = stream.next().await {

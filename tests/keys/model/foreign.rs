@@ -5,7 +5,7 @@ use keyderive::RowKey;
 use keyderive::key::{DecodeError, EncodeError, KeyEncoding, KeySchema, OwnedRowKey};
 use keyderive::plan::{Draft, Plan};
 
-use super::keys::ModelKey;
+use crate::keys::Sample;
 
 /// A row key of any bytes, to read a table without its key type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ impl OwnedRowKey for AnyBytes {}
 const OTHER_TAGS: [&str; 4] = ["A", "Z", "~", ""];
 
 /// Row keys that do not decode as the key type, most of them one byte away from one that does.
-pub(crate) fn random<K: ModelKey>(rng: &mut Rng, keys: &[K]) -> Vec<Vec<u8>> {
+pub(crate) fn random<K: Sample>(rng: &mut Rng, keys: &[K]) -> Vec<Vec<u8>> {
     let stray = |rng: &mut Rng| {
         let random = K::random(rng);
         let near = if keys.is_empty() { &random } else { &keys[rng.usize(..keys.len())] };
@@ -83,7 +83,7 @@ fn retagged(rng: &mut Rng, key: &[u8], tag: &str) -> Vec<u8> {
 }
 
 /// Whether the row has another tag, so that a scan of this one does not read it.
-pub(crate) fn is_of_other_tag<K: ModelKey>(key: &[u8]) -> bool {
+pub(crate) fn is_of_other_tag<K: Sample>(key: &[u8]) -> bool {
     let Some(tag) = K::SCHEMA.tag().map(str::as_bytes) else { return false };
     if K::SCHEMA.layout() == KeyEncoding::OrderedCode {
         // After the tag the key ends, or a separator follows; `00 ff` is a zero byte of a longer tag.

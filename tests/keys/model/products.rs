@@ -3,10 +3,10 @@
 use keyderive::Client;
 
 use super::case::{Case, Content, Execution, Read};
-use super::constraints::Constraint::{AnyOf, Open};
-use super::keys::{BehindTwoFields, ModelKey, Unsalted};
 use super::run::one;
-use super::values::Kind;
+use crate::keys::constraints::Constraint::{AnyOf, Open};
+use crate::keys::values::Kind;
+use crate::keys::{AfterTwoFields, Names, Sample};
 
 const RUNS: [Execution; 6] = [
     Execution::PLAIN,
@@ -17,7 +17,7 @@ const RUNS: [Execution; 6] = [
     Execution { read: Read::Count, unordered: true, ..Execution::PLAIN },
 ];
 
-async fn holds<K: ModelKey>(keys: Vec<K>, constraints: K::Constraints) {
+async fn holds<K: Sample>(keys: Vec<K>, constraints: K::Constraints) {
     let requests = K::plan(&constraints).unwrap().requests();
     let buckets = K::SCHEMA.salt().map_or(1, |salt| salt.buckets().len());
     assert!(requests.len() > buckets, "{} requests of {buckets} buckets", requests.len());
@@ -37,7 +37,7 @@ fn names(count: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn of_two_lists_without_a_salt() {
-    let key = |first: usize, second: usize| Unsalted {
+    let key = |first: usize, second: usize| Names {
         first: format!("name-{first:04}"),
         second: format!("name-{second:04}"),
         third: String::new(),
@@ -49,7 +49,7 @@ async fn of_two_lists_without_a_salt() {
 
 #[tokio::test]
 async fn left_of_a_salt_in_the_middle() {
-    let key = |at: usize| BehindTwoFields {
+    let key = |at: usize| AfterTwoFields {
         exchange: [Kind::Created, Kind::Deleted][at % 2],
         symbol: format!("name.{at:04}"),
         at: at as u64 % 100,

@@ -8,7 +8,7 @@ use keyderive_tests::variable;
 
 use super::case::{Case, Content};
 use super::check::{check, fill};
-use super::keys::ModelKey;
+use crate::keys::Sample;
 
 /// How many plans are run on one table.
 const PLANS: u64 = 40;
@@ -20,7 +20,7 @@ const SHRINKS: usize = 500;
 const SEED: &str = "KEYDERIVE_MODEL_SEED";
 
 /// Compares `pairs` pairs of a table and a plan.
-pub(crate) async fn run<K: ModelKey>(client: &Client, pairs: u64) {
+pub(crate) async fn run<K: Sample>(client: &Client, pairs: u64) {
     let first = variable(SEED, 0);
     let mut left = pairs;
     for seed in first.. {
@@ -44,7 +44,7 @@ impl Drop for At {
     }
 }
 
-async fn one_table<K: ModelKey>(client: &Client, seed: u64, plans: u64) {
+async fn one_table<K: Sample>(client: &Client, seed: u64, plans: u64) {
     let _at = At(seed);
     let mut rng = Rng::with_seed(seed);
     let content = Content::random(&mut rng);
@@ -60,7 +60,7 @@ async fn one_table<K: ModelKey>(client: &Client, seed: u64, plans: u64) {
 }
 
 /// Compares one case on a table of its own.
-pub(crate) async fn one<K: ModelKey>(client: &Client, case: &Case<K>) -> Result<(), String> {
+pub(crate) async fn one<K: Sample>(client: &Client, case: &Case<K>) -> Result<(), String> {
     let table = fill::<K>(client, "model-one", &case.content).await;
     let checked = check(client, &table, case).await;
     client.delete_table("model-one").await.unwrap();
@@ -68,7 +68,7 @@ pub(crate) async fn one<K: ModelKey>(client: &Client, case: &Case<K>) -> Result<
 }
 
 /// The simplest case that fails, and how.
-async fn report<K: ModelKey>(client: &Client, mut case: Case<K>, mut fault: String) -> String {
+async fn report<K: Sample>(client: &Client, mut case: Case<K>, mut fault: String) -> String {
     let mut report = String::new();
     if one(client, &case).await.is_ok() {
         report += "on a table of its own it does not fail\n";

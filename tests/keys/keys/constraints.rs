@@ -24,6 +24,23 @@ pub(crate) struct Ends {
 }
 
 impl<V: Ord + Clone> Constraint<V> {
+    /// How many constraints [`nth_end`](Self::nth_end) has.
+    pub(crate) const ENDS: usize = 11;
+
+    /// None, each kind of range from `lo` to `hi`, and the prefix `lo`; `None` if a plan cannot end so.
+    pub(crate) fn nth_end(at: usize, lo: &V, hi: &V, ends: Ends) -> Option<Self> {
+        let bound = |kind: usize, value: &V| match kind {
+            0 => Bound::Included(value.clone()),
+            1 => Bound::Excluded(value.clone()),
+            _ => Bound::Unbounded,
+        };
+        match at {
+            0 => Some(Self::Open),
+            1..10 => ends.range.then(|| Self::Range(bound((at - 1) / 3, lo), bound((at - 1) % 3, hi))),
+            _ => ends.prefix.then(|| Self::Prefix(lo.clone())),
+        }
+    }
+
     /// A constraint that fixes the field. Most values are `near`, so that rows have them.
     pub(crate) fn fixed<D: Domain<Value = V>>(rng: &mut Rng, near: impl Fn(&mut Rng) -> Option<V>) -> Self {
         let value = |rng: &mut Rng| match rng.u8(..60) {
