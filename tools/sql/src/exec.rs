@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::{fmt, iter};
 use std::time::{Duration, Instant};
+use std::{fmt, iter};
 
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
@@ -117,9 +117,9 @@ impl Source {
         }
         let parts = self.table.sizes().await.map_err(external)?.parts;
         let splits = self.table.key().schema().bucket_splits();
-        let windows = parts.into_iter().flat_map(|part| {
-            Window { range: part.range, bytes: part.bytes.unwrap_or(0) }.cut_at(&splits)
-        });
+        let windows = parts
+            .into_iter()
+            .flat_map(|part| Window { range: part.range, bytes: part.bytes.unwrap_or(0) }.cut_at(&splits));
         let windows: Arc<[Window]> = windows.collect();
         *known = Some((Instant::now(), Arc::clone(&windows)));
         Ok(windows)
@@ -480,8 +480,14 @@ mod tests {
             Window { range: KeyRange::new(start, end.map(<[u8]>::to_vec)), bytes }.cut_at(&splits)
         });
         let shown: Vec<_> = windows.map(|window| format!("{} {}", window.range, window.bytes)).collect();
-        let expected =
-            ["[start of table, 1) 100", "[1, 2) 4", "[2, 3) 4", "[3, 3#m) 3", "[3#m, 3#x) 1", "[3#x, end of table) 0"];
+        let expected = [
+            "[start of table, 1) 100",
+            "[1, 2) 4",
+            "[2, 3) 4",
+            "[3, 3#m) 3",
+            "[3#m, 3#x) 1",
+            "[3#x, end of table) 0",
+        ];
         assert_eq!(shown, expected);
     }
 }
