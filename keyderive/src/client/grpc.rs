@@ -178,6 +178,7 @@ impl Answer {
     pub(super) fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
         let budget = ready!(poll_proceed(cx));
         let polled = self.poll_received(cx);
+        // The end of an answer took a round trip, as its head did.
         if let Poll::Ready(Ok(Some(_))) = polled {
             budget.made_progress();
         }

@@ -42,6 +42,13 @@ impl KeyTest {
     }
 
     /// A condition that holds wherever either of two does; `None` if the only known one holds for every value.
+    ///
+    /// ```
+    /// use keyderive::dynamic::KeyTest;
+    ///
+    /// let one = |value: i32| KeyTest::AnyOf(vec![value.into()]);
+    /// assert_eq!(one(7).or(&one(9)), Some(KeyTest::AnyOf(vec![7.into(), 9.into()])));
+    /// ```
     #[must_use]
     pub fn or(&self, other: &Self) -> Option<Self> {
         if let (Self::AnyOf(one), Self::AnyOf(other)) = (self, other) {

@@ -1,6 +1,6 @@
 //! Keys whose layout is data.
 
-use std::borrow::{Borrow, Cow};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -152,13 +152,8 @@ impl KeyLayout {
 
     /// The key type, for code that is not generic over key types.
     pub(crate) fn key_type(&self) -> crate::key::KeyType {
-        // A check of one key, which finds the codecs without keeping them.
         crate::key::KeyType::of_data(self.schema, |schema, key| {
-            let of = |field| {
-                ErasedField::of(field, schema)
-                    .map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
-            };
-            decode(schema, schema.fields().iter().map(of), key).map(drop)
+            Self::of_checked(schema).decode(key).map(drop)
         })
     }
 
@@ -238,7 +233,14 @@ impl KeyLayout {
     /// # Errors
     /// As [`RowKey::decode`], for bytes that encoding would not have written.
     pub fn decode(&self, key: &[u8]) -> Result<DynKey, DecodeError> {
-        decode(self.schema, self.codecs(), key)
+        let mut values = Vec::with_capacity(self.fields.len());
+        read(self, key, |_, codec, bytes, text| {
+            let mut value = ReadValue::EMPTY;
+            codec.read_to(bytes, text, &mut value)?;
+            values.push(value.into_value());
+            Ok(())
+        })?;
+        Ok(DynKey { schema: self.schema, bytes: key.into(), values })
     }
 
     /// Decodes a row key in place: calls `each` with the index and the borrowed value of every field, from the left.
@@ -266,7 +268,7 @@ impl KeyLayout {
     /// discard what it has collected.
     pub fn walk(&self, key: &[u8], mut each: impl FnMut(usize, ValueRef<'_>)) -> Result<(), DecodeError> {
         let mut value = ReadValue::EMPTY;
-        read(self.schema, self.codecs(), key, |at, codec, bytes, text| {
+        read(self, key, |at, codec, bytes, text| {
             codec.read_to(bytes, text, &mut value)?;
             each(at, value.as_ref());
             Ok(())
@@ -277,14 +279,7 @@ impl KeyLayout {
     #[inline]
     pub(crate) fn read<'k>(&self, key: &'k [u8], fields: &mut Vec<ReadValue<'k>>) -> Result<(), DecodeError> {
         fields.resize_with(self.fields.len(), || ReadValue::EMPTY);
-        read(self.schema, self.codecs(), key, |at, codec, bytes, text| {
-            codec.read_to(bytes, text, &mut fields[at])
-        })
-    }
-
-    #[inline]
-    fn codecs(&self) -> impl ExactSizeIterator<Item = &ErasedCodec> {
-        self.fields.iter().map(|field| &field.codec)
+        read(self, key, |at, codec, bytes, text| codec.read_to(bytes, text, &mut fields[at]))
     }
 
     /// Decodes the first bytes of keys, such as the key at which a tablet begins, as far as fields are complete. In a last field without a
@@ -434,42 +429,26 @@ const FEW: usize = 16;
 /// Reads the fields of a key, from the left, each by `read`.
 #[inline]
 fn read<'k>(
-    schema: &'static KeySchema,
-    codecs: impl ExactSizeIterator<Item = impl Borrow<ErasedCodec>>,
+    layout: &KeyLayout,
     key: &'k [u8],
     mut read: impl FnMut(usize, &ErasedCodec, Cow<'k, [u8]>, Option<&'k str>) -> Result<(), FieldError>,
 ) -> Result<(), DecodeError> {
+    let count = layout.fields.len();
     let mut few = [Span::default(); FEW];
     let mut many = Vec::new();
-    let spans = match few.get_mut(..codecs.len()) {
+    let spans = match few.get_mut(..count) {
         Some(spans) => spans,
         None => {
-            many.resize(codecs.len(), Span::default());
+            many.resize(count, Span::default());
             many.as_mut_slice()
         }
     };
-    decode_by(schema, spans, key, |reader| {
-        for (at, codec) in codecs.enumerate() {
-            let codec = codec.borrow();
+    decode_by(layout.schema, spans, key, |reader| {
+        for (at, ErasedField { codec, .. }) in layout.fields.iter().enumerate() {
             reader.part(at, codec.width(), |bytes, text| read(at, codec, bytes, text))?;
         }
         Ok(())
     })
-}
-
-fn decode(
-    schema: &'static KeySchema,
-    codecs: impl ExactSizeIterator<Item = impl Borrow<ErasedCodec>>,
-    key: &[u8],
-) -> Result<DynKey, DecodeError> {
-    let mut values = Vec::with_capacity(codecs.len());
-    read(schema, codecs, key, |_, codec, bytes, text| {
-        let mut value = ReadValue::EMPTY;
-        codec.read_to(bytes, text, &mut value)?;
-        values.push(value.into_value());
-        Ok(())
-    })?;
-    Ok(DynKey { schema, bytes: key.into(), values })
 }
 
 impl fmt::Debug for KeyLayout {

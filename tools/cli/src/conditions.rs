@@ -105,7 +105,8 @@ impl Conditions {
     }
 
     fn digest(&self) -> Option<String> {
-        let checked: Vec<_> = self.checked().collect();
+        let mut checked: Vec<_> = self.checked().collect();
+        checked.sort_unstable();
         (!checked.is_empty()).then(|| format!("{:016x}", fingerprint64(format!("{checked:?}").as_bytes())))
     }
 }

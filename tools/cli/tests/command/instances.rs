@@ -134,6 +134,11 @@ fn a_token_is_of_its_conditions() {
         let (text, code) = page(other, &after);
         assert_eq!(code, 2, "{other}: {text}");
     }
+    // Their order is no condition.
+    let (first, _) = page("--where site=home --where 'seq>0'", "");
+    let (_, token) = first.split_once("--after ").unwrap();
+    let (text, code) = page("--where 'seq>0' --where site=home", &format!("--after {}", token.trim()));
+    assert_eq!(code, 0, "{text}");
     let (first, _) = page("", "");
     let (_, token) = first.split_once("--after ").unwrap();
     let (text, code) = page("--where site=home", &format!("--after {}", token.trim()));
