@@ -606,19 +606,22 @@ impl InFlightBatch {
     async fn run(mut self) {
         let WriterInner { client, table, settings, watch, .. } = &*self.inner;
         let (client, rows) = (client.with_in_flight(self.guard.clone()), self.entries.len());
-        let outcomes = match watch {
-            None => client.send_entries(table, &self.entries).await,
-            Some(watch) => match watch.before(&client, rows).await {
-                Ok(()) => {
-                    let outcomes = client.send_entries(table, &self.entries).await;
+        let is_sent = match watch {
+            Some(watch) => watch.before(&client, rows).await,
+            None => Ok(()),
+        };
+        let outcomes = match is_sent {
+            Ok(()) => {
+                let outcomes = client.send_entries(table, &self.entries).await;
+                if let Some(watch) = watch {
                     let is_unwritten = |outcome: &&Result<(), Error>| {
                         outcome.as_ref().is_err_and(|error| !error.is_outcome_unknown())
                     };
                     watch.after(rows, outcomes.iter().filter(is_unwritten).count());
-                    outcomes
                 }
-                Err(error) => vec![Err(error); rows],
-            },
+                outcomes
+            }
+            Err(error) => vec![Err(error); rows],
         };
         let state = &mut *self.inner.state();
         let entries = std::mem::take(&mut self.entries);

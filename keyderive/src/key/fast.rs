@@ -398,7 +398,7 @@ mod sse2 {
 
     #[inline(always)]
     pub(super) fn masks(block: &[u8; BLOCK], delimiter: u8) -> (u32, u32) {
-        let [low, high] = [0, 1].map(|half| {
+        let half = |half: usize| {
             let bytes: &[u8; 16] = &block.as_chunks().0[half];
             // SAFETY: the module is compiled only where SSE2 is available; the load reads the 16 bytes of `bytes`, at any alignment.
             unsafe {
@@ -407,7 +407,8 @@ mod sse2 {
                 let forbidden = _mm_movemask_epi8(_mm_cmpeq_epi8(not_above, bytes));
                 (forbidden.cast_unsigned(), _mm_movemask_epi8(bytes).cast_unsigned())
             }
-        });
+        };
+        let (low, high) = (half(0), half(1));
         (low.0 | high.0 << 16, low.1 | high.1 << 16)
     }
 }

@@ -197,6 +197,7 @@ impl Mutations {
     /// Encodes a change, with its deletions before its cells. After an error a part of it is encoded.
     ///
     /// It stays idempotent although its cells have the server's time: repeated, it stores one more version of the same value.
+    #[inline]
     pub(crate) fn write(
         &mut self,
         change: impl FnOnce(&mut dyn MutationSink) -> Result<(), RowError>,

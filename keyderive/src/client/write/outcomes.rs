@@ -330,6 +330,7 @@ fn applied_index(entry: &[u8]) -> Option<i64> {
     }
 }
 
+#[cold]
 fn decode_entry(entry: &[u8]) -> Result<(i64, EntryStatus), DecodeError> {
     let Entry { index, status } = Entry::decode(entry)?;
     let status = status.unwrap_or_default();
