@@ -419,6 +419,7 @@ impl Drop for RawWriter {
 }
 
 impl WriterInner {
+    #[inline]
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

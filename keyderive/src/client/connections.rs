@@ -1,7 +1,7 @@
 //! The connections of a client: the pool that requests take them from, which grows and shrinks with the load.
 
 mod dial;
-mod health;
+pub(super) mod health;
 mod http2;
 mod runtime;
 #[cfg(feature = "cloud")]
@@ -24,7 +24,6 @@ use tonic::Status;
 use tonic::body::Body;
 
 pub(super) use dial::{Connector, Dial, Dialer, check_emulator};
-pub(super) use health::StreamPermit;
 use health::{Health, Pulse};
 use http2::Http2;
 pub(super) use runtime::check_timers;

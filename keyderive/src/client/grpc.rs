@@ -18,7 +18,7 @@ use tokio::task::coop::poll_proceed;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
-use super::connections::StreamPermit;
+use super::connections::health::StreamPermit;
 use super::fault::{ProtocolViolation, TooLarge};
 
 /// The prefix of a message: a byte for the compression, four for the length.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit, i256};
 use datafusion::common::{Constraint, Constraints, Result, ScalarValue, plan_err};
 use keyderive::dynamic::{TableLayout, Value};
-use keyderive::key::{FieldValues, Format, TimeUnit};
+use keyderive::key::{FieldValues, TimeUnit};
 use keyderive::row::{CellType, ColumnKind, ColumnSchema, DeclaredColumn, RowSchema};
 
 /// The type of one value.

@@ -18,7 +18,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use keyderive::dynamic::{KeyFilter, KeyLayout, KeyTest, Value};
 
 use crate::columns::{Columns, KeyColumn, Kind, Literal};
-use crate::exec::external;
+use crate::error::external;
 
 #[cfg(test)]
 mod tests;

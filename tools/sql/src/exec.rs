@@ -11,7 +11,7 @@ use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result, Statistics};
+use datafusion::common::{Result, Statistics};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
@@ -41,6 +41,7 @@ use tokio::sync::Mutex;
 use crate::batches::BatchBuilder;
 use crate::columns::Columns;
 use crate::constraints::{Predicate, key_filter, shown};
+use crate::error::{ReadError, external};
 
 /// How long windows are kept. They stay valid when tablets split and merge; only their balance gets worse.
 const WINDOWS_FOR: Duration = Duration::from_secs(60);
@@ -51,19 +52,6 @@ const ROWS_AT_A_TIME: usize = 64;
 /// How many ranges `EXPLAIN` shows, and over how many values of fields it does not compute them.
 const SHOWN_RANGES: usize = 4;
 const SHOWN_CHOICES: usize = 1_000;
-
-pub(crate) fn external(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> DataFusionError {
-    DataFusionError::External(error.into())
-}
-
-/// An error of the closure of a read.
-struct ReadError(DataFusionError);
-
-impl From<keyderive::Error> for ReadError {
-    fn from(error: keyderive::Error) -> Self {
-        Self(external(error))
-    }
-}
 
 /// A part of the table, and about how many bytes its rows have.
 #[derive(Clone, Debug)]

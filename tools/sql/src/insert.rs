@@ -16,7 +16,8 @@ use keyderive::dynamic::{ColumnValue, DynKey, DynRow, Value};
 use keyderive::row::{Timestamped, Versions};
 
 use crate::columns::{CellColumn, Kind, Literal, Shape};
-use crate::exec::{Source, external};
+use crate::error::external;
+use crate::exec::Source;
 
 /// Writes the rows of a statement.
 #[derive(Debug)]

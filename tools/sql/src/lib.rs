@@ -70,6 +70,7 @@
 mod batches;
 mod columns;
 mod constraints;
+mod error;
 mod exec;
 mod insert;
 mod provider;

@@ -261,17 +261,19 @@ pub(super) enum EntryStatus {
     Contradictory,
 }
 
-impl EntryStatus {
-    /// Stores the status that the answer has for the entry.
-    #[inline]
-    fn set(&mut self, next: Self) {
-        match (&*self, &next) {
-            (Self::Missing, _) => *self = next,
-            (Self::Applied, Self::Applied) => {}
-            (Self::Failed(first), Self::Failed(second)) if first.code() == second.code() => {}
-            _ => *self = Self::Contradictory,
-        }
+/// Stores the status that the answer has for an entry.
+#[inline]
+fn set_status(statuses: &mut [EntryStatus], index: i64, next: EntryStatus) -> Result<(), Status> {
+    let Some(status) = usize::try_from(index).ok().and_then(|index| statuses.get_mut(index)) else {
+        return Err(out_of_range(index, statuses));
+    };
+    match (&*status, &next) {
+        (EntryStatus::Missing, _) => *status = next,
+        (EntryStatus::Applied, EntryStatus::Applied) => {}
+        (EntryStatus::Failed(first), EntryStatus::Failed(second)) if first.code() == second.code() => {}
+        _ => *status = EntryStatus::Contradictory,
     }
+    Ok(())
 }
 
 /// Reads the statuses of a `MutateRowsResponse` and its rate limit. An entry without a status was applied: a message that is
@@ -293,13 +295,12 @@ pub(super) fn read_statuses(
         match field {
             (ENTRIES, LENGTH) => {
                 let entry = reader.span().map_err(malformed)?.of(response);
-                let (index, status) = match applied_index(entry) {
-                    Some(index) => (index, EntryStatus::Applied),
-                    None => decode_entry(entry).map_err(|error| undecodable(&error))?,
-                };
-                match usize::try_from(index).ok().and_then(|index| statuses.get_mut(index)) {
-                    Some(slot) => slot.set(status),
-                    None => return Err(out_of_range(index, statuses)),
+                match applied_index(entry) {
+                    Some(index) => set_status(statuses, index, EntryStatus::Applied)?,
+                    None => {
+                        let (index, status) = decode_entry(entry).map_err(|error| undecodable(&error))?;
+                        set_status(statuses, index, status)?;
+                    }
                 }
             }
             (RATE_LIMIT_INFO, LENGTH) => {
