@@ -197,7 +197,11 @@ impl Answer {
                 None => return Poll::Ready(Err(self.ended(Status::from_error(Box::new(NoStatus))))),
             };
             match frame.into_data() {
-                Ok(data) => self.receive(data)?,
+                Ok(data) => {
+                    if let Some(message) = self.receive(data)? {
+                        return Poll::Ready(Ok(Some(message)));
+                    }
+                }
                 Err(frame) => {
                     let trailers = frame.into_trailers().unwrap_or_default();
                     let status = Status::from_header_map(&trailers)
@@ -250,23 +254,32 @@ impl Answer {
         }
     }
 
-    /// Adds received bytes. All whole messages must have been taken before.
-    fn receive(&mut self, data: Bytes) -> Result<(), Status> {
+    /// Adds received bytes; returns the message that they complete. All whole messages must have been taken before.
+    fn receive(&mut self, mut data: Bytes) -> Result<Option<Bytes>, Status> {
         /// A longer message is given room as it comes, since a server may not send what it announces.
         const MAX_RESERVED: usize = 4 << 20;
         if self.received.is_empty() && self.begun.is_empty() {
             self.received = data;
-            return Ok(());
+            return Ok(None);
         }
-        self.begun.extend_from_slice(&std::mem::take(&mut self.received));
-        self.begun.extend_from_slice(&data);
-        if let Some(len) = message_len(&self.begun)? {
-            match len <= self.begun.len() - PREFIX {
-                true => self.received = self.begun.split().freeze(),
-                false => self.begun.reserve((PREFIX + len - self.begun.len()).min(MAX_RESERVED)),
-            }
+        let Self { received, begun, .. } = self;
+        if begun.is_empty() {
+            let len = message_len(received)?.unwrap_or_default();
+            begun.reserve((PREFIX + len).min(MAX_RESERVED));
+            begun.extend_from_slice(&std::mem::take(received));
         }
-        Ok(())
+        begun.extend_from_slice(&data.split_to(data.len().min(PREFIX.saturating_sub(begun.len()))));
+        let Some(len) = message_len(begun)? else { return Ok(None) };
+        let missing = PREFIX + len - begun.len();
+        begun.reserve(missing.min(MAX_RESERVED));
+        begun.extend_from_slice(&data.split_to(data.len().min(missing)));
+        if begun.len() < PREFIX + len {
+            return Ok(None);
+        }
+        *received = data;
+        let mut message = std::mem::take(begun).freeze();
+        message.advance(PREFIX);
+        Ok(Some(message))
     }
 
     /// The status that ends the answer, with the headers of its head: either may have a routing cookie.

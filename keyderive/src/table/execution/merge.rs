@@ -58,27 +58,22 @@ impl Merge {
     #[inline]
     fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let Self { bucket_scans, current, .. } = self;
-        let start = current.unwrap_or(0).min(bucket_scans.len());
-        // From the current bucket to the last one, then the ones before it.
-        for (start, mut end) in [(start, bucket_scans.len()), (0, start)] {
-            let mut next = start;
-            while next < end {
-                match bucket_scans[next].poll_next_row(cx) {
-                    Poll::Pending => next += 1,
-                    Poll::Ready(Ok(false)) => {
-                        // A bucket that was not polled yet moves only to place `next`, so none is passed over.
-                        end -= 1;
-                        bucket_scans.swap(next, end);
-                        drop(bucket_scans.swap_remove(end));
-                    }
-                    row => {
-                        *current = Some(next);
-                        return row;
-                    }
+        // Each once, from the current bucket on.
+        let mut next = current.unwrap_or(0);
+        for _ in 0..bucket_scans.len() {
+            if next >= bucket_scans.len() {
+                next = 0;
+            }
+            match bucket_scans[next].poll_next_row(cx) {
+                Poll::Pending => next += 1,
+                Poll::Ready(Ok(false)) => drop(bucket_scans.remove(next)),
+                row => {
+                    *current = Some(next);
+                    return row;
                 }
             }
-            *current = Some(end);
         }
+        *current = Some(next);
         if bucket_scans.is_empty() { Poll::Ready(Ok(false)) } else { Poll::Pending }
     }
 
