@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod architecture;
 pub mod emulator;
+#[cfg(test)]
+mod faults;
 pub mod fuzz;
 /// The checker of the models, which `linearizable` is compared with.
 #[cfg(test)]
