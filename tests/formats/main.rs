@@ -6,15 +6,7 @@
 //! These are hundreds of key types, which take longer to build than all other tests of keys: `cargo test` leaves them out.
 //! `cargo test -p keyderive-format-tests` runs them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::duplicated_attributes,
-    reason = "these are tests, and key types with several salts"
-)]
+#![allow(clippy::duplicated_attributes, reason = "key types have several salts")]
 
 mod cases;
 mod document;

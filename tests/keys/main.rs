@@ -8,15 +8,7 @@
 //! 6. A key has 1 to 4096 bytes.
 //! 7. A value that a key cannot hold is an error that names its field.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::duplicated_attributes,
-    reason = "these are tests, and key types with several salts"
-)]
+#![allow(clippy::duplicated_attributes, reason = "key types have several salts")]
 
 mod epochs;
 mod explained;

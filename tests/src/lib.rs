@@ -1,7 +1,5 @@
 //! Shared parts of the tests.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by a panic")]
-
 #[cfg(test)]
 mod architecture;
 pub mod emulator;

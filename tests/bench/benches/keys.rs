@@ -4,15 +4,6 @@
 //! so 100 µs and 10,000 allocations mean 10 ns and one allocation per key. Compare within one run, by the column
 //! `fastest`, which other load on the machine disturbs least.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::hint::black_box;
 
 use divan::counter::ItemsCount;

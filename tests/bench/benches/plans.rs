@@ -1,14 +1,5 @@
 //! Time and allocations for a plan, from the builder to the requests.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::hint::black_box;
 
 use divan::AllocProfiler;

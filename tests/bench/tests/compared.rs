@@ -1,15 +1,6 @@
 //! The compared encoders do the same: the hand-written key encodes, decodes and rejects what keyderive does, and the
 //! peers decode what they encode. And keyderive does not allocate.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use allocation_counter::measure;
 use keyderive_bench::peers::{LentStoreKey, LentTupleKey, StoreKey, tuple_key};
 use keyderive_bench::{EventKey, LentKey, hand, keys, naive};

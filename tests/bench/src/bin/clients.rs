@@ -3,8 +3,6 @@
 //! `cargo run --release -p keyderive-bench --bin clients -- [--rows N] [--runs N]`; by default 500,000 rows and 5 runs. It
 //! installs Google's clients by `.ci/clients`, which needs Go or Python, and Java with Maven.
 
-#![allow(clippy::print_stderr, reason = "a benchmark prints")]
-
 use std::process::ExitCode;
 
 use keyderive_bench::hot_paths::{Failure, Size, Work, run_client, run_clients};

@@ -4,15 +4,6 @@
 //! `cargo run --release -p keyderive-bench --bin copies`. The server is a process of its own. All paths run in turn, three times,
 //! and the fastest run of each counts. It prints the part `Copies` of docs/benchmarks.md. Processor time needs Linux.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

@@ -4,8 +4,6 @@
 //! 1 to as many values. The last column is the cost of `distinct` by that of the better of the other two, if a request costs as much as 512
 //! rows. An answer that is given up reports no rows: their requests are in brackets.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by a panic")]
-
 use std::time::{Duration, Instant};
 
 use keyderive::client::{RawTable, ReadRows, ReadStats};

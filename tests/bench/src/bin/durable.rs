@@ -3,15 +3,6 @@
 //! `cargo run --release -p keyderive-bench --bin durable [directory]`. The file is created in the directory, or in
 //! the one for temporary files: writes wait for that disk. Each row has a key of 24 bytes and one cell of 8.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -8,15 +8,6 @@
 //! There are two tables: by the clock, and by the processor time of this process and the emulator together, which
 //! other load does not change. Memory is the growth of the process. The last two need Linux.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,8 +3,6 @@
 //! `cargo run --release -p keyderive-bench --bin first-request -- [clients]`, by default 20,000 clients of one embedded Bigtable in
 //! this process, and 3 where the admin service hangs. Percentiles of one call, in microseconds.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by a panic")]
-
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;

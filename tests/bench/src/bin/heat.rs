@@ -2,13 +2,6 @@
 //!
 //! `cargo run --release -p keyderive-bench --bin heat -- [--events N]`; by default 100,000,000.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::fmt::Write as _;
 use std::fs;
 

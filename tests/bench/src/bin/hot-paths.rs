@@ -3,15 +3,6 @@
 //! `cargo run --release -p keyderive-bench --bin hot-paths -- [--rows N] [--runs N] [scans] [rows] [merges] [bulk] [points] [recording] [keys]`;
 //! by default 1,000,000 rows, 5 runs, and all sections.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::process::ExitCode;
 
 use keyderive_bench::allocations::Counting;

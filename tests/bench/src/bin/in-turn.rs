@@ -6,15 +6,6 @@
 //! For each path the least processor time of all runs counts, since other load only adds. It needs two idle cores; paths by hand and peers,
 //! which no commit changes, show how far the runs themselves differ. Instructions, which do not depend on load, are held by `--bin ratchet`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -4,15 +4,6 @@
 //! `cargo run --release -p keyderive-bench --bin load [seconds]`. Memory is that of the whole process, client and
 //! server together, and needs Linux.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -7,15 +7,6 @@
 //! what the rows cost. The file has the median of three such measures. A path that differs is measured again, and fails if five measures
 //! differ. Only instructions of the client's thread count, and none of the kernel. Time is another matter, which `--bin in-turn` compares.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -3,14 +3,6 @@
 //!
 //! The argument is the number of rows, 100,000 by default. The output is the section `Re-keying` of docs/benchmarks.md.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

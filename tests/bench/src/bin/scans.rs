@@ -8,15 +8,6 @@
 //! A table is loaded in random order, where adjacent rows are apart in memory, and in key order, where adjacent rows
 //! of the unsalted table are together and those of one bucket are not.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::fmt;
 use std::time::Duration;
 

@@ -3,8 +3,6 @@
 //! `cargo run --release -p keyderive-bench --bin serving -- [--rate N] [--seconds N] [latency] [faults]`; by default 5,000
 //! operations a second, 60 s for each fault, and both sections.
 
-#![allow(clippy::print_stderr, reason = "a benchmark prints")]
-
 use std::process::ExitCode;
 
 use keyderive_bench::serving::{self, Failure, Section, Size};
