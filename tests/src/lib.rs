@@ -4,6 +4,7 @@
 mod architecture;
 pub mod emulator;
 pub mod fuzz;
+pub mod hostile;
 /// The checker of the models, which `linearizable` is compared with.
 #[cfg(test)]
 #[path = "../rekeying-model/lin.rs"]
