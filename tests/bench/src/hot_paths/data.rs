@@ -1,5 +1,7 @@
 //! The rows that are read and written, and the checks of what a path has seen.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use bytes::Bytes;
 use fastrand::Rng;
 use keyderive::key::{OwnedRowKey, fingerprint64};
@@ -228,4 +230,10 @@ impl Seen {
 /// A number for each written cell; the numbers of all cells are added up.
 pub(super) fn cell_written(key: &[u8], family: &[u8], qualifier: &[u8], value: &[u8]) -> u64 {
     fingerprint64(&[key, family, qualifier, value].join(&0))
+}
+
+/// The time of a write, in the whole milliseconds that tables store.
+pub(super) fn now_micros() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since_epoch.as_millis() as i64 * 1000
 }
