@@ -12,8 +12,9 @@ mod cases;
 mod document;
 mod every;
 mod format_laws;
-mod from_json;
 mod hostile;
+#[path = "../keys/keys/instants.rs"]
+mod instants;
 #[path = "../keys/laws.rs"]
 mod laws;
 mod list;
@@ -46,6 +47,17 @@ enum Order {
     Ascending,
     Descending,
     Unordered,
+}
+
+impl Order {
+    fn named(name: &str) -> Self {
+        match name {
+            "ascending" => Self::Ascending,
+            "descending" => Self::Descending,
+            "unordered" => Self::Unordered,
+            other => panic!("{other} is no order"),
+        }
+    }
 }
 
 /// A row of the list with one of its types: a key type.
