@@ -25,8 +25,9 @@ fn inputs() {
             false => ("json", "{\"id\":7,\"cf:name\":\"Corrie\",\"age\":42}\n"),
         };
         let mut input = if format == "csv" { b"id,name,age\n".to_vec() } else { Vec::new() };
-        if round % 5 == 0 {
+        if round % 3 == 0 {
             input = mutated(&mut random, b"id,name,age\n");
+            input = mutated(&mut random, &input);
         }
         for _ in 0..200 {
             input.extend(mutated(&mut random, line.as_bytes()));
