@@ -6,6 +6,8 @@
 //! `tokens` prints code, `names` has the names of all options, and every stage reports to one `ctxt::Ctxt`, so that one run
 //! shows all faults.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+
 mod attr;
 mod cell;
 mod ctxt;

@@ -261,6 +261,7 @@
 //! client. [`std::time::SystemTime`] is a key field in every build. Convert a time with
 //! another zone or without a zone to UTC before you store it.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(
     not(all(feature = "cloud", feature = "embedded", feature = "heat")),
     allow(

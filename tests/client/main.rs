@@ -3,14 +3,6 @@
 //! Each file holds one part of the client's behaviour. Most tests connect by pipes inside the process and pause the
 //! clock, so that hours pass at once and every backoff is exact; tests about connections use sockets.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "these are tests"
-)]
-
 mod background;
 mod close;
 mod conditional;

@@ -3,14 +3,6 @@
 //! Credentials come from the environment of a process, so the client runs in a child process: this program again, as the test
 //! [`child`].
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "these are tests"
-)]
-
 mod servers;
 
 use std::path::{Path, PathBuf};

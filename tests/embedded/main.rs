@@ -1,13 +1,5 @@
 //! The embedded Bigtable in a file, which is reopened, killed or damaged, and with faults.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "these are tests"
-)]
-
 mod clock;
 mod crash;
 mod faults;

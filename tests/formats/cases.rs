@@ -24,42 +24,13 @@ use crate::laws::Planned;
 /// The `max` of a bare `#[reverse_ts]`.
 pub(super) const GREATEST: u64 = i64::MAX as u64;
 
-macro_rules! order {
-    (ascending) => {
-        Order::Ascending
-    };
-    (descending) => {
-        Order::Descending
-    };
-    (unordered) => {
-        Order::Unordered
-    };
-}
-
-macro_rules! rounds {
-    (exact) => {
-        false
-    };
-    (rounded) => {
-        true
-    };
-}
-
 macro_rules! key_type {
-    (text [$(#[$($attr:tt)*])*] $a:lifetime $type:ty) => {
+    (text $attrs:tt $a:lifetime $type:ty) => { key_type!({} $attrs $a $type); };
+    (ordered $attrs:tt $a:lifetime $type:ty) => { key_type!({ #[row_key(layout = "ordered")] } $attrs $a $type); };
+    ({ $(#[$($of_key:tt)*])* } [$(#[$($attr:tt)*])*] $a:lifetime $type:ty) => {
         #[derive(RowKey)]
         #[salt(range = 7, over = "first,value")]
-        struct Stored<$a> {
-            first: Cow<$a, str>,
-            $(#[$($attr)*])*
-            value: $type,
-            last: Cow<$a, str>,
-        }
-    };
-    (ordered [$(#[$($attr:tt)*])*] $a:lifetime $type:ty) => {
-        #[derive(RowKey)]
-        #[salt(range = 7, over = "first,value")]
-        #[row_key(layout = "ordered")]
+        $(#[$($of_key)*])*
         struct Stored<$a> {
             first: Cow<$a, str>,
             $(#[$($attr)*])*
@@ -140,8 +111,8 @@ macro_rules! case {
                 attributes: stringify!($attrs),
                 codec: stringify!($codec),
                 type_name: stringify!($type),
-                order: order!($order),
-                rounds: rounds!($exact),
+                order: Order::named(stringify!($order)),
+                rounds: stringify!($exact) == "rounded",
                 schema: Stored::SCHEMA,
                 dynamic: KeyLayout::of::<Stored<'static>>(),
                 declared: declared(&()),

@@ -26,7 +26,9 @@ fn all_values(type_name: &str) -> Option<Vec<Value>> {
 /// The integers around each power of two and of ten, where encodings change their length, in ascending order.
 fn boundaries(is_signed: bool) -> Vec<Value> {
     let powers = (0..128).map(|bits| 1u128 << bits).chain((0..39).map(|digits| 10u128.pow(digits)));
-    let around = powers.flat_map(|power| [power - 1, power, power.saturating_add(1)]).chain([u128::MAX]);
+    let around =
+        powers.flat_map(|power| [power.saturating_sub(2), power - 1, power, power.saturating_add(1)]);
+    let around = around.chain([u128::MAX - 1, u128::MAX]);
     let mut all: Vec<u128> = around.collect();
     all.sort_unstable();
     all.dedup();

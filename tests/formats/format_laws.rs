@@ -1,7 +1,7 @@
 //! The laws of `tests/keys/laws.rs`, each tested on every case.
 
 use std::cmp::Ordering;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds as _};
 
 use fastrand::Rng;
 use keyderive::key::{DecodeError, EncodeError, Format, KeyEncoding, KeySchema, TimeUnit};
@@ -40,10 +40,10 @@ pub(super) fn on_every_case<S: Strategy>(
 /// A fixed first field, or none that a key has, and bounds of the values.
 type Range = (String, Bound<Value>, Bound<Value>);
 
-fn bound(kind: u8, value: &Value) -> Bound<Value> {
+pub(super) fn bound<T>(kind: u8, value: T) -> Bound<T> {
     match kind {
-        0 => Bound::Included(value.clone()),
-        1 => Bound::Excluded(value.clone()),
+        0 => Bound::Included(value),
+        1 => Bound::Excluded(value),
         _ => Bound::Unbounded,
     }
 }
@@ -122,8 +122,10 @@ impl Subject for Case {
 
     fn constraints(&self, keys: &[Key], [lo, hi]: [&Key; 2], _: &mut Rng) -> Vec<Range> {
         let all = keys.iter().take(1).chain([lo]).flat_map(|fixed| {
-            (0..9)
-                .map(|kinds| (fixed.first.clone(), bound(kinds / 3, &lo.value), bound(kinds % 3, &hi.value)))
+            (0..9).map(|kinds| {
+                let (lo, hi) = (lo.value.clone(), hi.value.clone());
+                (fixed.first.clone(), bound(kinds / 3, lo), bound(kinds % 3, hi))
+            })
         });
         all.collect()
     }
@@ -142,17 +144,7 @@ impl Subject for Case {
     }
 
     fn satisfies(&self, key: &Key, (first, lo, hi): &Range) -> bool {
-        let above = match lo {
-            Bound::Included(lo) => key.value >= *lo,
-            Bound::Excluded(lo) => key.value > *lo,
-            Bound::Unbounded => true,
-        };
-        let below = match hi {
-            Bound::Included(hi) => key.value <= *hi,
-            Bound::Excluded(hi) => key.value < *hi,
-            Bound::Unbounded => true,
-        };
-        key.first == *first && above && below
+        key.first == *first && (lo.as_ref(), hi.as_ref()).contains(&key.value)
     }
 }
 

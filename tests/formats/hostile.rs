@@ -2,57 +2,29 @@
 
 use fastrand::Rng;
 use keyderive_tests::{amount, variable};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::cases::cases;
 use super::schemas::{Counts, paths, read, try_keys};
 
 fn any_node(rng: &mut Rng) -> Json {
-    let texts = [
-        "",
-        "#",
-        "\u{0}",
-        "a",
-        "0",
-        "9",
-        "-1",
-        "é",
-        "340282366920938463463374607431768211455",
-        "18446744073709551616",
-        "delimited",
-        "ordered_code",
-        "front",
-        "before_fields",
-        "farm",
-        "java",
-        "decimal",
-        "signed_decimal",
-        "utf8",
-        "hex",
-        "date",
-        "datetime17",
-        "uuid",
-        "ascending",
-        "descending",
-        "hashed",
-        "custom",
-        "2026-12-01",
-        "2026-12-01T00:00:00Z",
-        "first",
-        "value",
-        "last",
-    ];
+    let texts: Vec<_> =
+        "|#|\u{0}|a|0|9|-1|é|340282366920938463463374607431768211455|18446744073709551616|delimited|\
+        ordered_code|front|before_fields|farm|java|decimal|signed_decimal|utf8|hex|date|datetime17|\
+        uuid|ascending|descending|hashed|custom|2026-12-01|2026-12-01T00:00:00Z|first|value|last"
+            .split('|')
+            .collect();
     let numbers = [0_i64, 1, 2, 9, 10, 16, 20, 32, 36, 39, 40, 41, 4096, 4097, i64::MAX, -1];
+    let number = numbers[rng.usize(..numbers.len())];
+    let text = texts[rng.usize(..texts.len())];
     match rng.u8(..8) {
         0 => Json::Null,
         1 => Json::from(rng.bool()),
-        2 | 3 => Json::from(numbers[rng.usize(..numbers.len())]),
-        4 => serde_json::json!({ "fixed": numbers[rng.usize(..numbers.len())] }),
-        5 => {
-            serde_json::json!({ "between": [numbers[rng.usize(..numbers.len())], numbers[rng.usize(..numbers.len())]] })
-        }
-        6 => serde_json::json!({ "reversed_from": { "max": texts[rng.usize(..texts.len())] } }),
-        _ => Json::from(texts[rng.usize(..texts.len())]),
+        2 | 3 => Json::from(number),
+        4 => json!({ "fixed": number }),
+        5 => json!({ "between": [number, numbers[rng.usize(..numbers.len())]] }),
+        6 => json!({ "reversed_from": { "max": text } }),
+        _ => Json::from(text),
     }
 }
 

@@ -6,22 +6,15 @@
 //! These are hundreds of key types, which take longer to build than all other tests of keys: `cargo test` leaves them out.
 //! `cargo test -p keyderive-format-tests` runs them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::duplicated_attributes,
-    reason = "these are tests, and key types with several salts"
-)]
+#![allow(clippy::duplicated_attributes, reason = "key types have several salts")]
 
 mod cases;
 mod document;
 mod every;
 mod format_laws;
-mod from_json;
 mod hostile;
+#[path = "../keys/keys/instants.rs"]
+mod instants;
 #[path = "../keys/laws.rs"]
 mod laws;
 mod list;
@@ -54,6 +47,17 @@ enum Order {
     Ascending,
     Descending,
     Unordered,
+}
+
+impl Order {
+    fn named(name: &str) -> Self {
+        match name {
+            "ascending" => Self::Ascending,
+            "descending" => Self::Descending,
+            "unordered" => Self::Unordered,
+            other => panic!("{other} is no order"),
+        }
+    }
 }
 
 /// A row of the list with one of its types: a key type.

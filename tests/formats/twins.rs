@@ -1,7 +1,6 @@
 //! Law 13: a key type and its layout as data write, read, plan, explain and refuse the same.
 
 use std::cmp::Ordering;
-use std::ops::Bound;
 
 use keyderive::RowKey;
 use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value as Dynamic};
@@ -9,7 +8,7 @@ use keyderive::key::DecodeError;
 use proptest::prelude::*;
 
 use super::cases::cases;
-use super::format_laws::{keys, on_every_case};
+use super::format_laws::{bound, keys, on_every_case};
 use super::{Case, Key, Order, Value};
 
 /// A value of the model as a layout takes it.
@@ -130,13 +129,6 @@ fn the_same_bytes_are_read_and_refused() {
 
 #[test]
 fn the_same_ranges_are_planned_and_explained() {
-    fn bound<T>(kind: u8, value: T) -> Bound<T> {
-        match kind {
-            0 => Bound::Included(value),
-            1 => Bound::Excluded(value),
-            _ => Bound::Unbounded,
-        }
-    }
     let inputs = |case: &Case| (keys(case), keys(case), (0..3_u8, 0..3_u8));
     on_every_case(inputs, |case, (lo, hi, kinds)| {
         let scan = case.dynamic.scan().fix("first", lo.first.as_str()).unwrap();
@@ -280,5 +272,16 @@ fn values_outside_of_the_type_are_refused() {
         assert_eq!(error.field_name(), Some("seq"));
         assert!(error.to_string().contains(words), "{error}");
         assert!(layout.scan().fix("user", "alice").unwrap().fix("seq", value).is_err());
+    }
+}
+
+/// Whatever format a field has, its schema says enough to be made again.
+#[test]
+fn a_schema_is_read_back_from_its_json() {
+    for case in cases() {
+        let json = serde_json::to_string(case.schema).unwrap();
+        let read =
+            KeyLayout::from_json(&json).unwrap_or_else(|error| panic!("{}: {error}\n{json}", case.name()));
+        assert_eq!(read.schema(), case.schema, "{}", case.name());
     }
 }

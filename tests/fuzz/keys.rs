@@ -8,7 +8,7 @@ use keyderive_tests::fuzz::{Input, fuzz};
 use crate::samples::{
     Battery, Escaped, Event, Grown, GrownAfter, GrownFront, Integers, Log, Name, Names, OrderedEvent,
     OrderedGrown, OrderedMix, OrderedNames, OrderedResalted, Orders, PageView, Phone, Quote, Resalted, Trade,
-    Visit,
+    Visit, each_key,
 };
 
 /// A hash, which does not decode to its value.
@@ -78,16 +78,17 @@ fn key_of_values(layout: &KeyLayout, mut input: Input<'_>) -> Option<Vec<u8>> {
 /// What to do with bytes as a key, and its layout.
 type Type = (fn(&[u8]), KeyLayout);
 
-macro_rules! key_types {
-    ($($key:ident)*) => { vec![$((check_bytes::<$key> as fn(&[u8]), KeyLayout::of::<$key>()),)*] };
+fn of<K: for<'a> RowKey<Decoded<'a> = K>>() -> Type {
+    (check_bytes::<K>, KeyLayout::of::<K>())
 }
 
 #[test]
 fn keys() {
-    let mut types: Vec<Type> = key_types!(
-        Event Names Integers Battery Quote Name Orders Escaped OrderedEvent OrderedNames OrderedMix Visit Phone PageView Trade Grown
+    let types = each_key!(
+        of: Event Names Integers Battery Quote Name Orders Escaped OrderedEvent OrderedNames OrderedMix Visit Phone PageView Trade Grown
         Resalted GrownFront GrownAfter OrderedGrown OrderedResalted Log
     );
+    let mut types: Vec<Type> = types.map(|of| of()).into();
     types.push((check_hashed, KeyLayout::of::<Hashed>()));
     fuzz("keys", |bytes| {
         let mut input = Input::new(bytes);

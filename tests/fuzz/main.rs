@@ -4,13 +4,7 @@
 //! corpora of all targets are in `corpus`, one input per line. `cargo test` replays them; `tests/fuzz/run TARGET` searches for new inputs with
 //! libFuzzer.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::duplicated_attributes,
-    reason = "these are tests, and key types with several salts"
-)]
+#![allow(clippy::duplicated_attributes, reason = "key types have several salts")]
 
 mod filters;
 mod keys;

@@ -6,7 +6,7 @@ use keyderive::plan::Plan;
 use keyderive_tests::fuzz::{Input, fuzz};
 
 use crate::changed;
-use crate::samples::{Battery, Escaped, Event, Grown, Names, OrderedEvent, OrderedGrown, Trade};
+use crate::samples::{Battery, Escaped, Event, Grown, Names, OrderedEvent, OrderedGrown, Trade, each_key};
 use crate::stored::asks_for;
 use crate::tokens::{key, scan};
 
@@ -31,16 +31,7 @@ fn check<K: RowKey>(mut input: Input<'_>) {
 
 #[test]
 fn plan_data() {
-    let types = [
-        check::<Event>,
-        check::<Names>,
-        check::<Battery>,
-        check::<Trade>,
-        check::<Escaped>,
-        check::<Grown>,
-        check::<OrderedEvent>,
-        check::<OrderedGrown>,
-    ];
+    let types = each_key!(check: Event Names Battery Trade Escaped Grown OrderedEvent OrderedGrown);
     fuzz("plan_data", |bytes| {
         let mut input = Input::new(bytes);
         types[input.below(types.len())](input);

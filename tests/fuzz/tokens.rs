@@ -12,7 +12,7 @@ use keyderive_tests::fuzz::{Input, bytes_of, fuzz};
 
 use crate::samples::{
     Battery, Escaped, Event, Grown, GrownAfter, GrownFront, Log, Names, OrderedEvent, OrderedGrown,
-    OrderedResalted, Phone, Trade,
+    OrderedResalted, Phone, Trade, each_key,
 };
 use crate::stored::{asks_for, logical};
 
@@ -119,21 +119,10 @@ fn check<K: RowKey>(mut input: Input<'_>) {
 
 #[test]
 fn tokens() {
-    let types = [
-        check::<Event>,
-        check::<Names>,
-        check::<Battery>,
-        check::<Phone>,
-        check::<Trade>,
-        check::<Escaped>,
-        check::<Grown>,
-        check::<GrownFront>,
-        check::<GrownAfter>,
-        check::<OrderedEvent>,
-        check::<OrderedGrown>,
-        check::<OrderedResalted>,
-        check::<Log>,
-    ];
+    let types = each_key!(
+        check: Event Names Battery Phone Trade Escaped Grown GrownFront GrownAfter OrderedEvent
+        OrderedGrown OrderedResalted Log
+    );
     fuzz("tokens", |bytes| {
         let mut input = Input::new(bytes);
         types[input.below(types.len())](input);

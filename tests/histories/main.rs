@@ -6,14 +6,6 @@
 //! and the faults of the network. The machine interleaves the writers, so a violation cannot be repeated, and prints all that
 //! explains it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "these are tests"
-)]
-
 mod chaos;
 mod history;
 mod network;

@@ -3,21 +3,15 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive::RowKey;
-use keyderive::key::OwnedRowKey;
 use keyderive::plan::Plan;
+
+use crate::assert_stored;
 
 const JUNE: u64 = 1_780_272_000;
 const DECEMBER: u64 = 1_796_083_200;
 
 fn micros(micros: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(micros)
-}
-
-#[track_caller]
-fn assert_stored<K: OwnedRowKey + PartialEq + std::fmt::Debug>(key: &K, stored: &[u8]) {
-    let bytes = key.encode().unwrap();
-    assert_eq!(bytes.escape_ascii().to_string(), stored.escape_ascii().to_string());
-    assert_eq!(&K::decode(&bytes).unwrap(), key);
 }
 
 /// The example of the manual.

@@ -3,6 +3,8 @@
 use fastrand::Rng;
 use keyderive::key::{Salt, SaltHash, fingerprint64};
 
+use crate::unhex;
+
 /// Hashes by the compiled original, at lengths on both sides of each branch.
 const FIGURES: &str = include_str!("../figures/farm_fingerprint.json");
 
@@ -23,11 +25,6 @@ fn fingerprints_are_those_of_the_original() {
             );
         }
     }
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
-    (0..text.len()).step_by(2).map(digits).collect()
 }
 
 #[test]

@@ -9,6 +9,7 @@ use keyderive::key::{
     DecodeError, EncodeError, KeyEncoding, KeySchema, MAX_KEY_LEN, SaltHash, fingerprint64,
 };
 use keyderive::plan::{KeyRange, Plan, PlanError, Request};
+use keyderive_tests::hostile::damage;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -204,59 +205,6 @@ pub(crate) fn what_decodes_is_what_encode_writes(subject: &impl Subject) -> (u64
         Ok(())
     });
     (accepted.get(), tried.get())
-}
-
-/// Damages `key` in one place, or in two. `other` is a key of the same type.
-///
-/// Most damage is small and within the alphabet of the key: decode would reject noise at the first byte.
-fn damage(rng: &mut Rng, key: &mut Vec<u8>, other: &[u8]) {
-    for _ in 0..=rng.u8(..8) / 7 {
-        match rng.u8(..10) {
-            0..7 => flip(rng, key),
-            7 => key.insert(rng.usize(..=key.len()), byte(rng)),
-            8 => cut(rng, key),
-            _ => splice(rng, key, other),
-        }
-    }
-}
-
-/// Replaces one byte, mostly by another of its kind.
-fn flip(rng: &mut Rng, key: &mut [u8]) {
-    let len = key.len();
-    if let Some(byte) = key.get_mut(rng.usize(..len.max(1))) {
-        *byte = match *byte {
-            b'0'..=b'9' if rng.u8(..8) > 0 => rng.digit(10) as u8,
-            b'a'..=b'z' if rng.u8(..8) > 0 => rng.lowercase() as u8,
-            byte if rng.bool() => byte ^ 1 << rng.u8(..8),
-            _ => rng.u8(..),
-        };
-    }
-}
-
-/// Any byte, but mostly one that occurs in keys.
-fn byte(rng: &mut Rng) -> u8 {
-    match rng.u8(..8) {
-        0 => rng.u8(..),
-        1..4 => rng.digit(10) as u8,
-        4 => *rng.choice(b"#-! %\0\x01\xff").unwrap(),
-        _ => rng.lowercase() as u8,
-    }
-}
-
-/// Removes a piece, most often a single byte.
-fn cut(rng: &mut Rng, key: &mut Vec<u8>) {
-    let start = rng.usize(..=key.len());
-    let longest = if rng.bool() { 1 } else { 8 };
-    let end = key.len().min(start + rng.usize(..=longest));
-    key.drain(start..end);
-}
-
-/// Continues as another key does, from the same position or from any.
-fn splice(rng: &mut Rng, key: &mut Vec<u8>, other: &[u8]) {
-    let at = rng.usize(..=key.len());
-    let from = if rng.bool() { at.min(other.len()) } else { rng.usize(..=other.len()) };
-    key.truncate(at);
-    key.extend_from_slice(&other[from..]);
 }
 
 /// Law 2: within a bucket, and without the salt between all, bytes sort as the fields do in their declared order.

@@ -8,15 +8,7 @@
 //! 6. A key has 1 to 4096 bytes.
 //! 7. A value that a key cannot hold is an error that names its field.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::duplicated_attributes,
-    reason = "these are tests, and key types with several salts"
-)]
+#![allow(clippy::duplicated_attributes, reason = "key types have several salts")]
 
 mod epochs;
 mod explained;
@@ -39,3 +31,29 @@ mod refused;
 mod salts;
 mod stored;
 mod times;
+
+use std::fmt::{Debug, Display};
+
+use keyderive::key::OwnedRowKey;
+
+/// Asserts that a key is stored as these bytes, and read again.
+#[track_caller]
+fn assert_stored<K: OwnedRowKey + PartialEq + Debug>(key: &K, stored: impl AsRef<[u8]>) {
+    let bytes = key.encode().unwrap();
+    assert_eq!(bytes.escape_ascii().to_string(), stored.as_ref().escape_ascii().to_string());
+    assert_eq!(&K::decode(&bytes).unwrap(), key);
+}
+
+/// Asserts that a text has these parts.
+#[track_caller]
+fn assert_says(text: impl Display, parts: &[&str]) {
+    let text = text.to_string();
+    for part in parts {
+        assert!(text.contains(part), "{text}\ndoes not say {part:?}");
+    }
+}
+
+/// The bytes of hexadecimal digits.
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+}

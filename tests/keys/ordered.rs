@@ -4,6 +4,8 @@ use keyderive::RowKey;
 use keyderive::key::OwnedRowKey;
 use serde_json::Value;
 
+use crate::unhex;
+
 /// Computed by other implementations; `tests/figures/README.md` names them.
 const FIGURES: &str = include_str!("../figures/ordered_code.json");
 
@@ -45,15 +47,9 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
-}
-
 #[track_caller]
 fn assert_stored<K: OwnedRowKey + PartialEq + std::fmt::Debug>(key: &K, stored: &str) {
-    let bytes = key.encode().unwrap();
-    assert_eq!(hex(&bytes), stored);
-    assert_eq!(&K::decode(&bytes).unwrap(), key);
+    crate::assert_stored(key, unhex(stored));
 }
 
 #[test]

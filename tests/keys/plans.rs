@@ -14,7 +14,7 @@ use crate::key_types::{from_seed, of, siblings};
 use crate::keys::{
     Battery, Escaped, Event, Grown, GrownAfter, GrownFront, Integers, Log, Name, Names, OrderedEvent,
     OrderedGrown, OrderedMix, OrderedNames, OrderedResalted, Orders, PageView, Phone, Quote, Resalted,
-    Sample, Trade, Visit, for_every_key,
+    Sample, Trade, Visit, each_key, for_every_key,
 };
 use crate::laws::{Subject as _, check, plan_is_exact};
 use crate::stored::asks_for;
@@ -38,29 +38,10 @@ fn by_bytes<K: Sample>(mut input: Input<'_>) {
 
 #[test]
 fn plans() {
-    let types = [
-        by_bytes::<Event>,
-        by_bytes::<Names>,
-        by_bytes::<Battery>,
-        by_bytes::<Quote>,
-        by_bytes::<Name>,
-        by_bytes::<Orders>,
-        by_bytes::<Escaped>,
-        by_bytes::<OrderedEvent>,
-        by_bytes::<OrderedNames>,
-        by_bytes::<OrderedMix>,
-        by_bytes::<Visit>,
-        by_bytes::<Phone>,
-        by_bytes::<PageView>,
-        by_bytes::<Trade>,
-        by_bytes::<Grown>,
-        by_bytes::<Resalted>,
-        by_bytes::<GrownFront>,
-        by_bytes::<GrownAfter>,
-        by_bytes::<OrderedGrown>,
-        by_bytes::<OrderedResalted>,
-        by_bytes::<Log>,
-    ];
+    let types = each_key!(
+        by_bytes: Event Names Battery Quote Name Orders Escaped OrderedEvent OrderedNames OrderedMix Visit
+        Phone PageView Trade Grown Resalted GrownFront GrownAfter OrderedGrown OrderedResalted Log
+    );
     fuzz("plans", |bytes| {
         let mut input = Input::new(bytes);
         types[input.below(types.len())](input);

@@ -1,16 +1,9 @@
 //! The keys that Google's guides print, byte for byte.
 
 use keyderive::RowKey;
-use keyderive::key::OwnedRowKey;
 
+use crate::assert_stored;
 use crate::keys::Event;
-
-#[track_caller]
-fn assert_stored<K: OwnedRowKey + PartialEq + std::fmt::Debug>(key: &K, text: &str) {
-    let bytes = key.encode().unwrap();
-    assert_eq!(String::from_utf8_lossy(&bytes), text);
-    assert_eq!(&K::decode(&bytes).unwrap(), key);
-}
 
 #[test]
 fn the_example_of_the_manual() {

@@ -1,14 +1,6 @@
 //! What reads hold in memory, by an allocator that counts. A target of its own, since it counts for the whole process; the tests
 //! take turns.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::print_stdout,
-    clippy::panic,
-    reason = "these are tests"
-)]
-
 use std::time::Duration;
 
 use bytes::Bytes;

@@ -1,14 +1,6 @@
 //! Tests every pair of features in one table: random writes, and reads that are compared with a model in memory. ARCHITECTURE.md, "Pairs of
 //! features", lists the features, and says when two of them have met.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "these are tests"
-)]
-
 mod direct;
 mod features;
 mod found;

@@ -7,14 +7,6 @@
 //! Tests whose states take more than a few seconds run with `KEYDERIVE_LONG_TESTS=1`, those that take minutes with
 //! `KEYDERIVE_MODELS=all`. `KEYDERIVE_MODELS_PATHS=1` with `--nocapture` prints each counterexample.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "these are tests"
-)]
-
 mod dual;
 mod epochs;
 mod handoff;

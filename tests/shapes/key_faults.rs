@@ -240,10 +240,10 @@ pub(crate) fn program(rng: &mut Rng, nth: u64, name: String, scene: &Scene) -> P
             let (attrs, of) = FIRST[chosen];
             key.fields.insert(0, Field::bare(&marked("«grows»"), of, attrs));
         }
-        4 => return whole(wholes[chosen], name, scene, &key.name),
+        4 => return whole(&wholes[chosen], name, scene, &key.name),
         _ => {
             helper =
-                marked(&scene.written(field_types[chosen]).replace("OWN", "Own").replace("VIS ", scene.vis));
+                marked(&scene.written(&field_types[chosen]).replace("OWN", "Own").replace("VIS ", scene.vis));
             let of = if helper.contains("KeyField") { "Own".to_owned() } else { marked("«Own»") };
             let attrs = if of == "Own" && helper.contains("u32") { one(rng, &["", "#[pad(4)]"]) } else { "" };
             key.fields.push(Field::bare("faulty", &of, attrs));

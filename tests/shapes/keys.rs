@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::program::{NAMES, Program, Scene, TYPES, names, one};
+use crate::program::{Program, Scene, names, one, type_name};
 
 /// How many keys of a type are written.
 pub(crate) const VALUES: usize = 5;
@@ -500,21 +500,10 @@ impl KeyType {
         let needs_low = |field: &Field| !field.is_fixed;
         // A delimiter above the digits takes fields of fixed width alone.
         let delimiter = if delimiter == '|' && fields.iter().any(needs_low) { '#' } else { delimiter };
-        for (field, name) in fields.iter_mut().zip(names(rng, NAMES, count)) {
+        for (field, name) in fields.iter_mut().zip(names(rng, count)) {
             field.name = name;
         }
-        let mut key = Self {
-            attrs: Vec::new(),
-            name: one(rng, TYPES).to_owned(),
-            fields,
-            delimiter,
-            is_ordered,
-            has_trait_methods: false,
-            has_display: false,
-            sorts: true,
-            has_head: false,
-            in_macro: false,
-        };
+        let mut key = Self { delimiter, is_ordered, ..Self::of(rng, fields) };
         key.add_options(rng);
         key.add_salt(rng);
         key.allow();
@@ -534,12 +523,17 @@ impl KeyType {
                 fields.push(field);
             }
         }
-        for (field, name) in fields.iter_mut().zip(names(rng, NAMES, count)) {
+        for (field, name) in fields.iter_mut().zip(names(rng, count)) {
             field.name = name;
         }
+        Self::of(rng, fields)
+    }
+
+    /// A key type of these fields alone.
+    fn of(rng: &mut Rng, fields: Vec<Field>) -> Self {
         Self {
             attrs: Vec::new(),
-            name: one(rng, TYPES).to_owned(),
+            name: type_name(rng),
             fields,
             delimiter: '#',
             is_ordered: false,
@@ -713,7 +707,7 @@ impl KeyType {
             let base = one(rng, &[Base::Unsigned(16), Base::Signed(32), Base::Bool, Base::Array(4)]);
             fields.push(Field::plain(base, rng, scene));
         }
-        for (field, name) in fields.iter_mut().zip(names(rng, NAMES, 9)) {
+        for (field, name) in fields.iter_mut().zip(names(rng, 9)) {
             field.name = name;
         }
         let at = fields[time].plain_name().to_owned();
@@ -743,19 +737,10 @@ impl KeyType {
                 ranges[epoch], bounds[epoch]
             ));
         }
-        let mut key = Self {
-            attrs,
-            name: one(rng, TYPES).to_owned(),
-            fields,
-            delimiter: '#',
-            is_ordered,
-            has_trait_methods: false,
-            has_display: !is_ordered && rng.bool(),
-            sorts: false,
-            has_head: true,
-            in_macro: false,
-        };
-        if key.has_display {
+        let key = Self::of(rng, fields);
+        let has_display = !is_ordered && rng.bool();
+        let mut key = Self { attrs, is_ordered, has_display, sorts: false, has_head: true, ..key };
+        if has_display {
             key.attrs.push("#[row_key(display)]".into());
         }
         key

@@ -4,8 +4,6 @@
 //! over. Half of the programs break one rule. Those of a batch are compiled together, by one call of the compiler; what compiles then runs.
 //! Programs that found a fault of the derives are kept in `cases`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
-
 mod compiler;
 mod key_faults;
 mod keys;

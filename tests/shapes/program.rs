@@ -36,9 +36,17 @@ pub(crate) fn marked(text: &str) -> String {
     text.replace('«', OPEN).replace('»', CLOSE)
 }
 
-/// The texts of a file, which a line separates.
-pub(crate) fn separated(file: &'static str) -> Vec<&'static str> {
-    file.trim_end().split("\n//---\n").collect()
+/// The texts of a file, which a line separates, with documentation of the fields and variants, which some programs must have.
+pub(crate) fn separated(file: &'static str) -> Vec<String> {
+    let is_documented = |line: &str| {
+        let item = line.strip_prefix("    ").map(|line| line.trim_start_matches('«'));
+        item.is_some_and(|item| item.starts_with(|char: char| char.is_ascii_uppercase()))
+    };
+    let documented =
+        |line| if is_documented(line) { format!("    /// One.\n{line}\n") } else { format!("{line}\n") };
+    file.split("//---\n")
+        .map(|text| text.lines().map(documented).collect::<String>().trim_end().to_owned())
+        .collect()
 }
 
 /// An entry of several tables: the table, and the place in it. Consecutive numbers are far apart, and meet every entry in turn.
@@ -164,132 +172,27 @@ impl Scene {
 }
 
 /// Names of fields that generated code, the standard library or the language uses too.
-pub(crate) const NAMES: &[&str] = &[
-    "id",
-    "user",
-    "at",
-    "self_",
-    "r#type",
-    "r#match",
-    "r#fn",
-    "scan",
-    "encode",
-    "decode",
-    "key",
-    "out",
-    "bytes",
-    "draft",
-    "stage",
-    "range",
-    "value",
-    "values",
-    "fields",
-    "text",
-    "f",
-    "x",
-    "fingerprint",
-    "sql",
-    "name",
-    "method",
-    "tag",
-    "salt",
-    "core",
-    "std",
-    "keyderive",
-    "str",
-    "u64",
-    "bool",
-    "option",
-    "result",
-    "ok",
-    "some",
-    "__out",
-    "__key",
-    "__bytes",
-    "__cells",
-    "_hidden",
-    "größe",
-    "t",
-    "r",
-    "c",
-    "to_text",
-    "clone",
-    "into",
-    "default",
-    "new",
-    "len",
-    "count",
-    "order",
-    "r#struct",
-    "r#async",
-    "plan",
-    "keys",
-    "cells",
-    "this",
-    "private",
-    "chrono",
-    "arg",
-    "a",
-    "b",
-    "d",
-    "e",
-    "n",
-    "s",
-    "row",
-    "family",
-    "column",
-    "read",
-    "write",
-    "next",
-    "then",
-    "r#use",
-    "r#ref",
-    "r#loop",
-    "none",
-    "string",
-    "vec",
-];
+const NAMES: &str = "id user at self_ r#type r#match r#fn scan encode decode key out bytes draft stage range value values \
+    fields text f x fingerprint sql name method tag salt core std keyderive str u64 bool option result \
+    ok some __out __key __bytes __cells _hidden größe t r c to_text clone into default new len count \
+    order r#struct r#async plan keys cells this private chrono arg a b d e n s row family column read \
+    write next then r#use r#ref r#loop none string vec";
 
 /// Names of types.
-pub(crate) const TYPES: &[&str] = &[
-    "Key",
-    "Schema",
-    "K",
-    "C",
-    "T",
-    "R",
-    "Plan",
-    "Scan",
-    "Field",
-    "Event",
-    "Ended",
-    "Pad",
-    "Desc",
-    "Salt",
-    "Layout",
-    "Error",
-    "Codec",
-    "S",
-    "A",
-    "EncodeError",
-    "RowKey",
-    "KeyField",
-    "Row",
-    "Cell",
-    "Width",
-    "Format",
-    "Column",
-    "Family",
-    "M",
-    "N",
-];
+const TYPES: &str = "Key Schema K C T R Plan Scan Field Event Ended Pad Desc Salt Layout Error Codec S A EncodeError \
+    RowKey KeyField Row Cell Width Format Column Family M N";
 
-/// So many different names.
-pub(crate) fn names(rng: &mut Rng, pool: &[&'static str], count: usize) -> Vec<String> {
-    let mut shuffled = pool.to_vec();
+/// So many different names of fields.
+pub(crate) fn names(rng: &mut Rng, count: usize) -> Vec<String> {
+    let mut shuffled: Vec<_> = NAMES.split(' ').collect();
     rng.shuffle(&mut shuffled);
     let more = (0..).map(|at| format!("field{at}"));
     shuffled.into_iter().map(str::to_owned).chain(more).take(count).collect()
+}
+
+/// The name of a type.
+pub(crate) fn type_name(rng: &mut Rng) -> String {
+    one(rng, &TYPES.split(' ').collect::<Vec<_>>()).to_owned()
 }
 
 pub(crate) fn one<T: Copy>(rng: &mut Rng, of: &[T]) -> T {

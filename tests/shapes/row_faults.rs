@@ -169,7 +169,7 @@ pub(crate) fn program(rng: &mut Rng, nth: u64, name: String, scene: &Scene) -> P
             push(&mut row, &options, field, &ty(of));
         }
         3 => {
-            let text = scene.written(wholes[chosen]).replace("ROW", &row.name).replace("VIS ", scene.vis);
+            let text = scene.written(&wholes[chosen]).replace("ROW", &row.name).replace("VIS ", scene.vis);
             let items = format!("/// A row.\n#[derive(::keyderive::Row, Debug)]\n{}\n", marked(&text));
             // No stub stands in for a type with parameters.
             let body = if wholes[chosen].contains("ROW<") { String::new() } else { uses(&row.name) };

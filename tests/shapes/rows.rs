@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::program::{NAMES, Program, Scene, TYPES, names, one};
+use crate::program::{Program, Scene, names, one, type_name};
 
 /// How many rows of a type are written.
 pub(crate) const VALUES: usize = 3;
@@ -161,13 +161,7 @@ impl RowType {
             14..19 => rng.usize(9..70),
             _ => rng.usize(70..301),
         };
-        let mut row = Self {
-            attrs: Vec::new(),
-            name: one(rng, TYPES).to_owned(),
-            generics: ["", ""],
-            fields: Vec::new(),
-            helpers: Vec::new(),
-        };
+        let mut row = Self::empty(rng);
         let expires = rng.u8(..4) == 0;
         // A rule by age would hide values of the time that they are written with.
         let mut has_versions = false;
@@ -217,10 +211,7 @@ impl RowType {
         if !options.is_empty() {
             row.attrs.push(format!("#[row({})]", options.join(", ")));
         }
-        let names = names(rng, NAMES, row.fields.len());
-        for (field, name) in row.fields.iter_mut().zip(names) {
-            field.name = name;
-        }
+        row.name_fields(rng);
         match rng.u8(..8) {
             0 => row.generic(),
             1 => row.borrow(),
@@ -230,25 +221,29 @@ impl RowType {
         row
     }
 
+    fn empty(rng: &mut Rng) -> Self {
+        let name = type_name(rng);
+        Self { attrs: Vec::new(), name, generics: ["", ""], fields: Vec::new(), helpers: Vec::new() }
+    }
+
+    /// Gives the fields names.
+    fn name_fields(&mut self, rng: &mut Rng) {
+        let names = names(rng, self.fields.len());
+        for (field, name) in self.fields.iter_mut().zip(names) {
+            field.name = name;
+        }
+    }
+
     /// A row type of a few columns, in which any fault can be put.
     pub(crate) fn simple(rng: &mut Rng, scene: &Scene) -> Self {
-        let mut row = Self {
-            attrs: Vec::new(),
-            name: one(rng, TYPES).to_owned(),
-            generics: ["", ""],
-            fields: Vec::new(),
-            helpers: Vec::new(),
-        };
+        let mut row = Self::empty(rng);
         let count = rng.usize(1..6);
         while row.fields.len() < count {
             let mut field = Field::random_column(rng, false);
             field.options.retain(|option| !option.starts_with("alias"));
             row.fields.push(field);
         }
-        let names = names(rng, NAMES, count);
-        for (field, name) in row.fields.iter_mut().zip(names) {
-            field.name = name;
-        }
+        row.name_fields(rng);
         row.in_scene(scene);
         row
     }

@@ -206,52 +206,33 @@ pub fn seven() -> u32 {
     7
 }
 
-/// A time of whole seconds.
-#[must_use]
-pub fn system_time(seconds: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(seconds)
+macro_rules! made {
+    ($($make:ident($from:ident: $type:ty) -> $made:ty { $value:expr })*) => {$(
+        /// A time of whole seconds since 1970, or a day since it.
+        #[must_use]
+        pub fn $make($from: $type) -> $made {
+            $value
+        }
+    )*};
 }
 
-/// A time of whole seconds.
-#[must_use]
-pub fn chrono_time(seconds: u64) -> chrono::DateTime<chrono::Utc> {
-    chrono::DateTime::from_timestamp_secs(seconds.cast_signed()).unwrap()
-}
-
-/// A time of whole seconds.
-#[must_use]
-pub fn jiff_time(seconds: u64) -> jiff::Timestamp {
-    jiff::Timestamp::from_second(seconds.cast_signed()).unwrap()
-}
-
-/// A time of whole seconds.
-#[must_use]
-pub fn offset_time(seconds: u64) -> time::OffsetDateTime {
-    time::OffsetDateTime::from_unix_timestamp(seconds.cast_signed()).unwrap()
-}
-
-/// A time of whole seconds.
-#[must_use]
-pub fn utc_time(seconds: u64) -> time::UtcDateTime {
-    time::UtcDateTime::from_unix_timestamp(seconds.cast_signed()).unwrap()
-}
-
-/// A day since 1970.
-#[must_use]
-pub fn chrono_date(days: u32) -> chrono::NaiveDate {
-    chrono_time(u64::from(days) * 86_400).date_naive()
-}
-
-/// A day since 1970.
-#[must_use]
-pub fn jiff_date(days: u32) -> jiff::civil::Date {
-    jiff_time(u64::from(days) * 86_400).to_zoned(jiff::tz::TimeZone::UTC).date()
-}
-
-/// A day since 1970.
-#[must_use]
-pub fn time_date(days: u32) -> time::Date {
-    offset_time(u64::from(days) * 86_400).date()
+made! {
+    system_time(seconds: u64) -> SystemTime { UNIX_EPOCH + Duration::from_secs(seconds) }
+    chrono_time(seconds: u64) -> chrono::DateTime<chrono::Utc> {
+        chrono::DateTime::from_timestamp_secs(seconds.cast_signed()).unwrap()
+    }
+    jiff_time(seconds: u64) -> jiff::Timestamp { jiff::Timestamp::from_second(seconds.cast_signed()).unwrap() }
+    offset_time(seconds: u64) -> time::OffsetDateTime {
+        time::OffsetDateTime::from_unix_timestamp(seconds.cast_signed()).unwrap()
+    }
+    utc_time(seconds: u64) -> time::UtcDateTime {
+        time::UtcDateTime::from_unix_timestamp(seconds.cast_signed()).unwrap()
+    }
+    chrono_date(days: u32) -> chrono::NaiveDate { chrono_time(u64::from(days) * 86_400).date_naive() }
+    jiff_date(days: u32) -> jiff::civil::Date {
+        jiff_time(u64::from(days) * 86_400).to_zoned(jiff::tz::TimeZone::UTC).date()
+    }
+    time_date(days: u32) -> time::Date { offset_time(u64::from(days) * 86_400).date() }
 }
 
 /// A random UUID.

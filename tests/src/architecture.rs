@@ -145,3 +145,21 @@ fn what_it_names_is_there() {
     }
     assert!(missing.is_empty(), "{missing:#?}");
 }
+
+/// The workspace's lints are also those of tests, which fail by a panic and print.
+#[test]
+fn libraries_and_tools_neither_panic_nor_print() {
+    let head = "#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]";
+    let folders = ["crates", "tools"].map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let packages = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let packages = packages.chain(["keyderive", "keyderive-macros"].map(|name| root().join(name)));
+    // A workspace of its own has lints of its own.
+    let (mut packages, own) = (packages.collect::<Vec<_>>(), root().join("tools/sql"));
+    packages.retain(|package| *package != own);
+    assert!(packages.len() > 8, "{packages:?}");
+    for package in packages {
+        let roots = ["src/lib.rs", "src/main.rs"].map(|file| package.join(file));
+        let text = roots.iter().find_map(|file| fs::read_to_string(file).ok()).unwrap();
+        assert!(text.lines().any(|line| line == head), "{}", package.display());
+    }
+}

@@ -11,11 +11,11 @@ use std::{fs, path::Path};
 ///
 /// When the target has no corpus, or `check` panics.
 #[cfg(not(fuzzing))]
-#[expect(clippy::print_stdout, reason = "shown for a target that fails")]
 pub fn fuzz(target: &str, check: impl Fn(&[u8])) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target).with_extension("hex");
     let corpus = fs::read_to_string(&file).unwrap_or_else(|error| panic!("`{}`: {error}", file.display()));
     for line in corpus.lines() {
+        // Shown if this line fails.
         println!("{line}");
         check(&bytes_of(line));
     }

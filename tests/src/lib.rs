@@ -1,13 +1,12 @@
 //! Shared parts of the tests.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by a panic")]
-
 #[cfg(test)]
 mod architecture;
 pub mod emulator;
 #[cfg(test)]
 mod faults;
 pub mod fuzz;
+pub mod hostile;
 /// The checker of the models, which `linearizable` is compared with.
 #[cfg(test)]
 #[path = "../rekeying-model/lin.rs"]

@@ -24,8 +24,6 @@
 //! - The writer thread of a file. The runtime's thread waits for it, so they never run at the same time, and each write is its own commit: runs do
 //!   not cover writes that share a commit.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
-
 mod bulk;
 mod disk;
 mod driver;

@@ -1,15 +1,6 @@
 //! Calls of `Table`, on the embedded Bigtable and on the emulator alike: single rows, scans, administration, bulk
 //! loads.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "these are tests"
-)]
-
 mod administration;
 mod basics;
 mod conditional;

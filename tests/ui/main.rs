@@ -7,8 +7,6 @@
 //! `TRYBUILD=overwrite cargo test -p keyderive-ui-tests` writes the words anew; read them before they are committed, since they are what
 //! users see.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -6,14 +6,6 @@
 //!
 //! `WRITES_MODEL_PATHS=1` with `--nocapture` prints each counterexample.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "these are tests"
-)]
-
 mod row;
 mod world;
 

@@ -30,6 +30,8 @@
 //! - There are no `HyperLogLog++` aggregates, no backups, no views and no change streams. SQL needs a [`QueryEngine`], such as the one
 //!   of the crate `keyderive-googlesql`.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+
 mod admin;
 mod check;
 mod data;

@@ -10,6 +10,7 @@
 //! algorithm is `farmhashna` of <https://github.com/google/farmhash>; its authors guarantee that its output never changes,
 //! so stored bytes may depend on it. Tests compare it with the compiled original.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 #![no_std]
 // FarmHash is defined over little-endian words on every machine.
 #![allow(clippy::little_endian_bytes)]

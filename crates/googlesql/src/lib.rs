@@ -54,6 +54,8 @@
 //!   query reads the whole table, even one with conditions on the fields of a row key schema.
 //! - A prepared query expires after an hour, or when its columns change. The engine holds the whole result in memory.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+
 mod aggregate;
 mod analyze;
 mod cast;

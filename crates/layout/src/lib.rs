@@ -18,6 +18,8 @@
 //! Data is what somebody wrote, so any of it may be wrong. A reader of attributes or JSON fills it, asks for its faults, and says each at
 //! its place. What only the types of fields decide, their formats and widths, has its rules where those types are.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+
 pub mod key_rules;
 mod names;
 pub mod row_rules;

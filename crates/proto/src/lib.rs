@@ -7,6 +7,8 @@
 //! `KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --test wire`. Without the variable, the same test fails when the two
 //! differ.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+
 mod passthrough_codec;
 mod rows;
 mod rpc;

@@ -30,53 +30,27 @@ impl VisitMut for MarkTypes {
 }
 
 /// The names that the printed code declares for itself.
-#[derive(Default)]
 struct Declared(BTreeSet<String>);
 
-impl Declared {
-    fn declare(&mut self, ident: &Ident) {
-        self.0.insert(ident.to_string());
-    }
+macro_rules! declares {
+    ($($visit:ident of $node:ident by $name:ident)*) => {$(
+        fn $visit(&mut self, node: &'ast syn::$node) {
+            self.0.insert(node.$name.to_string());
+            visit::$visit(self, node);
+        }
+    )*};
 }
 
 impl<'ast> Visit<'ast> for Declared {
-    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        self.declare(&item.ident);
-        visit::visit_item_struct(self, item);
-    }
-
-    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        self.declare(&item.ident);
-        visit::visit_item_enum(self, item);
-    }
-
-    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        self.declare(&item.ident);
-        visit::visit_item_mod(self, item);
-    }
-
-    fn visit_use_rename(&mut self, rename: &'ast syn::UseRename) {
-        self.declare(&rename.rename);
-    }
-
-    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        self.declare(&item.ident);
-        visit::visit_item_const(self, item);
-    }
-
-    fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
-        self.declare(&item.ident);
-        visit::visit_item_static(self, item);
-    }
-
-    fn visit_type_param(&mut self, param: &'ast syn::TypeParam) {
-        self.declare(&param.ident);
-        visit::visit_type_param(self, param);
-    }
-
-    fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
-        self.declare(&pat.ident);
-        visit::visit_pat_ident(self, pat);
+    declares! {
+        visit_item_struct of ItemStruct by ident
+        visit_item_enum of ItemEnum by ident
+        visit_item_mod of ItemMod by ident
+        visit_use_rename of UseRename by rename
+        visit_item_const of ItemConst by ident
+        visit_item_static of ItemStatic by ident
+        visit_type_param of TypeParam by ident
+        visit_pat_ident of PatIdent by ident
     }
 }
 
@@ -137,26 +111,25 @@ impl<'ast> Visit<'ast> for Strays<'_> {
 
 fn strays(krate: &str, key: &DeriveInput, printed: TokenStream) -> Vec<String> {
     let printed = syn::parse2(printed).unwrap();
-    let mut declared = Declared::default();
-    declared.declare(&key.ident);
+    let mut declared = Declared(BTreeSet::from([key.ident.to_string()]));
     declared.visit_file(&printed);
     let mut strays = Strays { krate, declared: &declared.0, found: Vec::new() };
     strays.visit_file(&printed);
     strays.found
 }
 
-/// The declaration of a key in a module without the prelude.
+/// The declaration of a key in a module without the prelude, with its types marked.
 fn without_prelude(declaration: &str) -> DeriveInput {
     let mut key = parse(declaration);
     key.attrs.push(syn::parse_quote!(#[row_key(no_implicit_prelude)]));
+    MarkTypes.visit_data_mut(&mut key.data);
     key
 }
 
 #[test]
 fn every_path_comes_through_the_private_module() {
     for (name, declaration) in KEYS {
-        let mut key = without_prelude(declaration);
-        MarkTypes.visit_data_mut(&mut key.data);
+        let key = without_prelude(declaration);
         let krate = if declaration.contains("crate =") { "bigtable_keys" } else { "keyderive" };
         assert_eq!(strays(krate, &key, row_key(&key)), [""; 0], "{name}");
     }
@@ -191,8 +164,7 @@ fn every_option_comes_through_the_private_module() {
         "struct HostKey { #[salt(range = 4)] user_id: String, #[pad(0)] at: u64 }",
     ];
     for declaration in declarations {
-        let mut key = without_prelude(declaration);
-        MarkTypes.visit_data_mut(&mut key.data);
+        let key = without_prelude(declaration);
         assert_eq!(strays("keyderive", &key, row_key(&key)), [""; 0], "{declaration}");
     }
 }

@@ -1,39 +1,19 @@
-//! What keyderive costs: keys beside other encoders, plans, scans, and compile time.
-//!
-//! - `cargo bench -p keyderive-bench` prints time and allocations for each key, encoded and decoded by keyderive, by
-//!   hand, and by other encoders; and for plans.
-//! - `cargo run --release -p keyderive-bench --bin scans` prints rows per second and memory for scans of the embedded
-//!   Bigtable over 1 to 64 buckets, and for the same rows unsalted.
-//! - `cargo run --release -p keyderive-bench --bin hot-paths` prints processor time and allocations per row of scans,
-//!   ordered merges and bulk writes over a connection, and per key, with their peers, floors and targets
-//!   ([`hot_paths`]).
-//! - `cargo run --release -p keyderive-bench --bin embedded` prints reads, writes and scanned rows per second of the
-//!   embedded Bigtable and of Google's emulator, and the memory of 10,000,000 rows.
-//! - `cargo run --release -p keyderive-bench --bin serving` prints latencies of reads and writes of one row at a fixed rate,
-//!   with slow, failing and absent servers ([`serving`]).
-//! - `cargo run --release -p keyderive-bench --bin clients` prints processor time per row of scans and bulk writes, beside
-//!   Google's clients for Go, Java and Python, which it installs.
-//! - `cargo run --release -p keyderive-bench --bin copies` prints rows per second and processor time of copies to another key
-//!   type, beside loops over cells without types.
-//! - `cargo run -p keyderive-bench --bin compile-cost` prints what the derive adds to `cargo check`.
+//! What keyderive costs: keys, scans and writes beside their peers and floors, latencies under load, and compile time. Each program says
+//! at its beginning what it measures and how it is called; `hot-paths` measures the most, and `ratchet` holds its instructions.
 
 #![allow(
     missing_docs,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
     clippy::must_use_candidate,
     clippy::missing_panics_doc,
-    reason = "a benchmark prints, and fails by a panic"
+    reason = "only the programs beside it call this"
 )]
 
 pub mod allocations;
 pub mod hand;
 pub mod hot_paths;
 pub mod meter;
-pub mod naive;
 pub mod peers;
+pub mod program;
 pub mod serving;
 
 use fastrand::Rng;
@@ -66,6 +46,14 @@ pub struct LentKey<'a> {
 impl EventKey {
     pub fn lend(&self) -> LentKey<'_> {
         LentKey { user_id: &self.user_id, site: &self.site, at: self.at, seq: self.seq }
+    }
+}
+
+impl LentKey<'_> {
+    #[inline]
+    pub fn to_owned(&self) -> EventKey {
+        let Self { user_id, site, at, seq } = *self;
+        EventKey { user_id: user_id.to_owned(), site: site.to_owned(), at, seq }
     }
 }
 

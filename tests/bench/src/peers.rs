@@ -1,8 +1,6 @@
-//! The same fields for encoders with ordered binary formats: unsalted and unchecked.
+//! The same fields for an encoder with an ordered binary format: unsalted and unchecked.
 //!
-//! Both get the time already reversed, which neither does itself.
-
-use std::borrow::Cow;
+//! It gets the time already reversed, which it does not itself.
 
 use storekey::{BorrowDecode, Decode, Encode, EscapedStr};
 
@@ -31,17 +29,4 @@ impl From<&EventKey> for StoreKey {
         let EventKey { user_id, site, at, seq } = key.clone();
         Self { user_id, site, at: i64::MAX as u64 - at, seq }
     }
-}
-
-/// The key for foundationdb-tuple, which packs tuples.
-pub type TupleKey = (String, String, u64, u32);
-
-/// What foundationdb-tuple decodes: strings without a zero byte are borrowed.
-pub type LentTupleKey<'a> = (Cow<'a, str>, Cow<'a, str>, u64, u32);
-
-/// The key as a tuple.
-#[must_use]
-pub fn tuple_key(key: &EventKey) -> TupleKey {
-    let EventKey { user_id, site, at, seq } = key.clone();
-    (user_id, site, i64::MAX as u64 - at, seq)
 }

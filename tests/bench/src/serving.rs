@@ -9,32 +9,18 @@ mod latency;
 mod open_loop;
 mod server;
 
-use std::error::Error as StdError;
-
 use keyderive::{Client, Row, RowKey, Table};
 
-pub type Failure = Box<dyn StdError + Send + Sync>;
+use crate::program::Failure;
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Section {
-    /// Latencies of a scripted server, of the embedded Bigtable on a port, of the emulator, and of a server that takes 20 ms.
-    Latency,
-    /// Faults of the server, before, during and after.
-    Faults,
-}
+/// What is measured: prints it.
+#[derive(Clone, Copy)]
+pub struct Section(fn(Size) -> Result<(), Failure>);
 
-impl Section {
-    pub const ALL: [Self; 2] = [Self::Latency, Self::Faults];
-
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "latency" => Some(Self::Latency),
-            "faults" => Some(Self::Faults),
-            _ => None,
-        }
-    }
-}
+/// Latencies of a scripted server, of the embedded Bigtable on a port, of the emulator, and of a server that takes 20 ms; and faults of
+/// the server, before, during and after.
+pub const SECTIONS: [(&str, Section); 2] =
+    [("latency", Section(latency::print)), ("faults", Section(faults::print))];
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +44,7 @@ pub fn run(sections: &[Section], size: Size) -> Result<(), Failure> {
          intended start, and includes those that fail. The client and the server have a core each. The scripted server answers \
          each request with the same row, or with success.\n"
     );
-    if sections.contains(&Section::Latency) {
-        latency::print(size)?;
-    }
-    if sections.contains(&Section::Faults) {
-        faults::print(size)?;
-    }
-    Ok(())
+    sections.iter().try_for_each(|section| (section.0)(size))
 }
 
 #[derive(RowKey, Clone, Debug)]

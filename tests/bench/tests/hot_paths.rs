@@ -1,15 +1,6 @@
 //! Runs the benchmark of the hot paths with few rows. The benchmark itself checks that all paths read the same rows
 //! and write the same cells.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::process::Command;
 
 #[test]

@@ -1,7 +1,5 @@
 //! README's read over `bigtable_rs` gives the rows of its first scan. `tests/src/readme.rs` compares the text.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by a panic")]
-
 use bigtable_rs::bigtable::{BigTable, BigTableConnection, Error, RowCell};
 use bigtable_rs::google::bigtable::v2::row_range::{EndKey, StartKey};
 use bigtable_rs::google::bigtable::v2::{ReadRowsRequest, RowRange, RowSet};

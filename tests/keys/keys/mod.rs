@@ -4,6 +4,7 @@
 //! then run for it.
 
 pub(crate) mod constraints;
+mod instants;
 pub(crate) mod values;
 
 use std::cmp::Ordering;
@@ -242,26 +243,11 @@ macro_rules! samples {
 
 /// How a plan can end at a field of this kind.
 macro_rules! ends {
-    (text) => {
-        Ends { range: true, prefix: true }
-    };
-    (bytes) => {
-        Ends { range: true, prefix: true }
-    };
-    (user) => {
-        Ends { range: true, prefix: true }
-    };
-    (deadline) => {
-        Ends { range: true, prefix: false }
-    };
-    (value) => {
-        Ends { range: true, prefix: false }
-    };
-    (array) => {
-        Ends { range: true, prefix: false }
-    };
     (unranged) => {
         Ends { range: false, prefix: false }
+    };
+    ($kind:ident) => {
+        Ends { range: true, prefix: matches!(stringify!($kind), "text" | "bytes" | "user") }
     };
 }
 
@@ -299,14 +285,11 @@ macro_rules! end_range {
 }
 
 macro_rules! end_prefix {
-    (text $scan:ident $method:ident $prefix:ident) => {
-        return $scan.$method($prefix.as_str()).into_plan()
-    };
-    (bytes $scan:ident $method:ident $prefix:ident) => {
-        return $scan.$method($prefix.as_slice()).into_plan()
-    };
-    (user $scan:ident $method:ident $prefix:ident) => {
-        return $scan.$method($prefix.0.as_str()).into_plan()
+    (text $scan:ident $method:ident $prefix:ident) => { end_prefix!(of text $scan $method $prefix) };
+    (bytes $scan:ident $method:ident $prefix:ident) => { end_prefix!(of bytes $scan $method $prefix) };
+    (user $scan:ident $method:ident $prefix:ident) => { end_prefix!(of user $scan $method $prefix) };
+    (of $kind:ident $scan:ident $method:ident $prefix:ident) => {
+        return $scan.$method(arg!($kind $prefix)).into_plan()
     };
     ($kind:ident $scan:ident $method:ident $prefix:ident) => {
         unreachable!("a field without prefixes: {:?}", $prefix)
@@ -689,3 +672,9 @@ macro_rules! for_every_key {
     };
 }
 pub(crate) use for_every_key;
+
+/// A function for each of these key types.
+macro_rules! each_key {
+    ($of:ident: $($key:ident)*) => { [$($of::<$key>),*] };
+}
+pub(crate) use each_key;

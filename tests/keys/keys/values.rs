@@ -3,11 +3,13 @@
 use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::marker::PhantomData;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use fastrand::Rng;
 use keyderive::KeyField;
 use keyderive::dynamic::Value;
+
+use super::instants::Instant;
 
 /// The values of a field and their order, written from the description of the formats, without their code.
 pub(crate) trait Domain {
@@ -453,56 +455,13 @@ impl Domain for Kinds {
     }
 }
 
-/// A time of some crate.
-pub(crate) trait Time: Copy + Ord + Debug + Send + Sync + 'static {
-    /// `None` if the type has no such time.
-    fn of(nanos: i128) -> Option<Self>;
-
-    /// Since 1970.
-    fn nanos(self) -> i128;
-}
-
-impl Time for SystemTime {
-    fn of(nanos: i128) -> Option<Self> {
-        let distance = Duration::from_nanos_u128(nanos.unsigned_abs());
-        if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
-    }
-
-    fn nanos(self) -> i128 {
-        match self.duration_since(UNIX_EPOCH) {
-            Ok(since) => since.as_nanos() as i128,
-            Err(before) => -(before.duration().as_nanos() as i128),
-        }
-    }
-}
-
-impl Time for jiff::Timestamp {
-    fn of(nanos: i128) -> Option<Self> {
-        Self::from_nanosecond(nanos).ok()
-    }
-
-    fn nanos(self) -> i128 {
-        self.as_nanosecond()
-    }
-}
-
-impl Time for time::OffsetDateTime {
-    fn of(nanos: i128) -> Option<Self> {
-        Self::from_unix_timestamp_nanos(nanos).ok()
-    }
-
-    fn nanos(self) -> i128 {
-        self.unix_timestamp_nanos()
-    }
-}
-
 /// Times in steps of so many nanoseconds, from the least to the most steps since 1970.
 pub(crate) struct Times<T, const STEP: i64, const LEAST: i64, const MOST: i64>(PhantomData<T>);
 
 /// Since 1970, around the bounds of the key types with several salts, and far away.
 const SECONDS: [i64; 7] = [0, 2, 1_426_535_611, 1_426_535_612, 1_426_535_614, 1_796_083_200, 4_000_000_000];
 
-impl<T: Time, const STEP: i64, const LEAST: i64, const MOST: i64> Domain for Times<T, STEP, LEAST, MOST> {
+impl<T: Instant, const STEP: i64, const LEAST: i64, const MOST: i64> Domain for Times<T, STEP, LEAST, MOST> {
     type Value = T;
 
     fn stored(rng: &mut Rng) -> T {
@@ -610,36 +569,22 @@ pub(crate) trait AsDynamic {
 }
 
 macro_rules! as_dynamic {
-    ($($type:ty: |$value:ident| $of:expr;)*) => {$(
+    ($($($type:ty),*: |$value:ident| $of:expr;)*) => {$($(
         impl AsDynamic for $type {
             fn as_dynamic(&self) -> Value {
                 let $value = self;
                 $of
             }
         }
-    )*};
+    )*)*};
 }
 
 as_dynamic! {
-    u8: |value| (*value).into();
-    u16: |value| (*value).into();
-    u32: |value| (*value).into();
-    u64: |value| (*value).into();
-    u128: |value| (*value).into();
-    i8: |value| (*value).into();
-    i16: |value| (*value).into();
-    i32: |value| (*value).into();
-    i64: |value| (*value).into();
-    i128: |value| (*value).into();
-    bool: |value| (*value).into();
-    char: |value| (*value).into();
+    u8, u16, u32, u64, u128, i8, i16, i32, i64, i128, bool, char: |value| (*value).into();
     String: |value| value.as_str().into();
-    Vec<u8>: |value| value.as_slice().into();
-    [u8; 2]: |value| value.as_slice().into();
+    Vec<u8>, [u8; 2]: |value| value.as_slice().into();
     Kind: |value| format!("{value:?}").into();
-    SystemTime: |value| Value::Time(value.nanos());
-    jiff::Timestamp: |value| Value::Time(value.nanos());
-    time::OffsetDateTime: |value| Value::Time(value.nanos());
+    SystemTime, jiff::Timestamp, time::OffsetDateTime: |value| Value::Time(value.nanos());
     uuid::Uuid: |value| Value::Uuid(value.as_u128());
     UserId: |value| value.0.as_str().into();
     Deadline: |value| value.0.0.into();

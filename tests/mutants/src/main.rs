@@ -22,14 +22,6 @@
 //! many. So is `key/fast.rs`, whose tests try every four bytes. Of the derives only the checks have mutants, which the unit tests of
 //! their crate look for. Examples of the documentation look for no mutants.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a tool of the repository prints, and fails by a panic"
-)]
-
 mod points;
 #[allow(dead_code, unreachable_pub, reason = "it is a crate of its own in the copy")]
 mod switch;

@@ -1,7 +1,5 @@
 //! `test-proxy --port 9999` serves the test proxy on a port of the loopback interface.
 
-#![allow(clippy::print_stderr, reason = "a program says on stderr why it ends")]
-
 use std::net::SocketAddr;
 use std::process::ExitCode;
 

@@ -19,13 +19,7 @@
 //! ```
 
 #![allow(missing_docs, reason = "names that say it all")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::missing_panics_doc,
-    clippy::missing_errors_doc,
-    reason = "a test fails by a panic"
-)]
+#![allow(clippy::missing_panics_doc, clippy::missing_errors_doc, reason = "a test fails by a panic")]
 
 mod answer;
 mod connection;

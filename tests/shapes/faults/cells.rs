@@ -3,42 +3,33 @@ VIS enum «OWN» {}
 //---
 #[derive(::keyderive::Cell)]
 VIS enum OWN {
-    /// One.
     A«(u8)»,
-    /// One.
     B,
 }
 //---
 #[derive(::keyderive::Cell)]
 VIS enum OWN {
-    /// One.
     A,
-    /// One.
     #[row(name = «"A"»)]
     B,
 }
 //---
 #[derive(::keyderive::Cell)]
 VIS enum OWN {
-    /// One.
     #[row(name = "B")]
     A,
-    /// One.
     «B»,
 }
 //---
 #[derive(::keyderive::Cell)]
 #[row(code)]
 «VIS enum OWN» {
-    /// One.
     A = 1,
-    /// One.
     B = 1,
 }
 //---
 #[derive(::keyderive::Cell)]
 VIS enum OWN {
-    /// One.
     #[row(«nmae» = "A")]
     A,
 }
@@ -46,16 +37,13 @@ VIS enum OWN {
 #[derive(::keyderive::Cell)]
 #[row(code)]
 VIS enum OWN {
-    /// One.
     «A»,
-    /// One.
     B = 2,
 }
 //---
 #[derive(::keyderive::Cell)]
 #[row(code)]
 VIS enum OWN {
-    /// One.
     «#[row(name = "a")]»
     A = 1,
 }
@@ -64,7 +52,6 @@ VIS enum OWN {
 #[row(code)]
 #[repr(u64)]
 VIS enum OWN {
-    /// One.
     «A» = 9223372036854775808,
 }
 //---
@@ -81,7 +68,6 @@ VIS struct «OWN»(VIS u32, VIS u32);
 //---
 #[derive(::keyderive::Cell)]
 VIS struct «OWN» {
-    /// A field.
     VIS a: u32,
 }
 //---

@@ -1,32 +1,24 @@
 #[derive(::keyderive::KeyField, Clone, Copy, Debug, PartialEq)]
 VIS enum OWN {
-    /// One.
     «A»,
-    /// One.
     B = 2,
 }
 //---
 #[derive(::keyderive::KeyField, Clone, Copy, Debug, PartialEq)]
 VIS enum OWN {
-    /// One.
     A = «-1»,
-    /// One.
     B = 2,
 }
 //---
 #[derive(::keyderive::KeyField, Clone, Copy, Debug, PartialEq)]
 VIS enum OWN {
-    /// One.
     A = «1 + 1»,
-    /// One.
     B = 3,
 }
 //---
 #[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]
 VIS enum OWN {
-    /// One.
     A«(u8)»,
-    /// One.
     B,
 }
 //---
@@ -50,7 +42,6 @@ VIS struct «OWN»(VIS u8, VIS u8);
 //---
 #[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]
 VIS struct «OWN» {
-    /// A field.
     VIS a: u8,
 }
 //---

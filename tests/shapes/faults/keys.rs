@@ -7,151 +7,124 @@ VIS struct KEY«(u8)»;
 VIS struct KEY«(VIS u8, VIS String)»;
 //---
 VIS «enum» KEY {
-    /// One.
     A,
 }
 //---
 VIS struct KEY<«V»> {
-    /// A field.
     VIS id: u32,
-    /// A field.
     VIS value: V,
 }
 //---
 VIS struct KEY<const «LEN»: usize> {
-    /// A field.
     VIS id: [u8; LEN],
 }
 //---
 #[row_key(layout = "ordered", delimiter = «'-'»)]
 VIS struct KEY {
-    /// A field.
     VIS id: u32,
 }
 //---
 #[row_key(layout = "ordered", «display»)]
 VIS struct KEY {
-    /// A field.
     VIS id: u32,
 }
 //---
 #[row_key(layout = "ordered")]
 VIS struct KEY {
-    /// A field.
     «#[pad(4)]»
     VIS id: u32,
 }
 //---
 #[row_key(layout = "ordered")]
 VIS struct KEY {
-    /// A field.
     #[row_key(«escape»)]
     VIS id: String,
 }
 //---
 #[row_key(layout = "ordered")]
 VIS struct KEY {
-    /// A field.
     #[row_key(«bit_reverse»)]
     VIS id: u32,
 }
 //---
 #[row_key(layout = "ordered")]
 VIS struct KEY {
-    /// A field.
     #[row_key(uuid(«simple», v4))]
     VIS id: ::uuid::Uuid,
 }
 //---
 #[row_key(layout = "ordered", allow(hotspot))]
 VIS struct KEY {
-    /// A field.
     #[row_key(ts(format = «"datetime17"»))]
     VIS at: ::jiff::Timestamp,
 }
 //---
 #[row_key(layout = "ordered")]
 VIS struct KEY {
-    /// A field.
     VIS id: «u128»,
 }
 //---
 #[row_key(layout = "ordered")]
 #[salt(range = 4, sep = «"-"»)]
 VIS struct KEY {
-    /// A field.
     VIS id: u32,
 }
 //---
 #[row_key(layout = "ordered")]
 #[salt(range = 4, position = «"front"»)]
 VIS struct KEY {
-    /// A field.
     VIS id: u32,
 }
 //---
 #[row_key(layout = "ordered")]
 #[salt(range = 4, hash = «"java"»)]
 VIS struct KEY {
-    /// A field.
     VIS id: u32,
 }
 //---
 #[row_key(layout = "ordered")]
 #[salt(range = 4, after = «"id"»)]
 VIS struct KEY {
-    /// A field.
     VIS id: u32,
-    /// A field.
     VIS other: u32,
 }
 //---
 #[row_key(«display»)]
 VIS struct KEY {
-    /// A field.
     #[row_key(hash(md5))]
     VIS id: u32,
 }
 //---
 VIS struct KEY {
-    /// A field.
     #[row_key(«hash»(md5))]
     VIS id: u32,
-    /// A field.
     VIS other: u32,
 }
 //---
 #[salt(range = 4, «over»(flag))]
 VIS struct KEY {
-    /// A field.
     VIS flag: bool,
-    /// A field.
     VIS other: u32,
 }
 //---
 #[salt(range = «300»)]
 VIS struct KEY {
-    /// A field.
     VIS id: u8,
 }
 //---
 VIS struct KEY {
-    /// A field.
     #[pad(2500)]
     VIS a: String,
-    /// A field.
     «#[pad(2500)]»
     VIS b: String,
 }
 //---
 VIS struct «KEY» {
-    /// A field.
     VIS a: [u8; 2500],
 }
 //---
 #[row_key(delimiter = «'-'»)]
 VIS struct KEY {
-    /// A field.
     #[row_key(escape)]
     VIS a: String,
 }
@@ -206,7 +179,6 @@ EPOCHS u64,
 //---
 #[salt(range = 4, sep = "!", over(id), since(at = 5))]
 EPOCHS u64,
-    /// A field.
     VIS «late»: String,
 }
 //---
@@ -220,6 +192,5 @@ EPOCHS u64,
 //---
 #[salt(range = 4, sep = "!", after = «"at"», since(at = 5))]
 EPOCHS u64,
-    /// A field.
     VIS late: u8,
 }

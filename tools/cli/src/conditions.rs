@@ -283,6 +283,7 @@ mod tests {
     use keyderive::RowKey;
     use keyderive::key::Field;
     use keyderive_tests::fuzz::fuzz;
+    use keyderive_tests::hostile::{mutated_text, random};
 
     use super::*;
     use crate::hostile;
@@ -482,30 +483,13 @@ mod tests {
             "raw<00ff",
             "at<2026-11-24T00:00:00.5Z",
         ];
-        let (mut random, rounds) = (hostile::random(11), hostile::count());
+        let (mut random, rounds) = (random(11), hostile::count());
         let (mut accepted, mut planned) = (0, 0);
         for _ in 0..rounds {
             let clauses: Vec<_> = (0..random.usize(1..4))
                 .map(|_| {
-                    let mut chars: Vec<char> = bases[random.usize(..bases.len())].chars().collect();
-                    for _ in 0..random.usize(..4) {
-                        let at = random.usize(..chars.len());
-                        match random.u8(..4) {
-                            0 => chars[at] = random.char(..),
-                            1 => chars.insert(
-                                at,
-                                random
-                                    .choice([' ', '=', '<', '>', '^', ',', '\\', '\0', '\u{1b}', '9'])
-                                    .unwrap_or('='),
-                            ),
-                            2 => drop(chars.remove(at)),
-                            _ => chars[at] = random.alphanumeric(),
-                        }
-                        if chars.is_empty() {
-                            chars.push('=');
-                        }
-                    }
-                    chars.into_iter().collect::<String>()
+                    let base = bases[random.usize(..bases.len())];
+                    if random.bool() { base.to_owned() } else { mutated_text(&mut random, base) }
                 })
                 .collect();
             match Conditions::new(&layout, &clauses) {

@@ -8,13 +8,13 @@ use std::io::Cursor;
 use std::time::SystemTime;
 
 use clap::FromArgMatches as _;
-use fastrand::Rng;
 use keyderive::dynamic::{DynKey, DynRow};
 use keyderive::layouts::Layouts;
 use keyderive::row::{Timestamped, Versions};
 use keyderive::{Cell, Row, RowKey};
+use keyderive_tests::amount;
 use keyderive_tests::fuzz::{Input, fuzz};
-use keyderive_tests::{amount, variable};
+use keyderive_tests::hostile::{mutated, mutated_text, random, text};
 
 use crate::codegen::{Language, columns_of, generate};
 use crate::exchange::{Fault, Form, Line, Lines, Reader, Shape, Times, Writer};
@@ -67,81 +67,8 @@ struct Place {
     floor: Option<i32>,
 }
 
-/// What files and arguments are made of, and what a terminal obeys.
-const PARTS: [&str; 40] = [
-    "name",
-    "at",
-    "seq",
-    "cf:",
-    ":",
-    "*",
-    ":key",
-    "0x31",
-    ",",
-    "=",
-    ">=",
-    "^=",
-    " in ",
-    "\"",
-    "\n",
-    "\r\n",
-    "\\empty",
-    "\\u001b",
-    "7",
-    "-1",
-    "1e999",
-    "NaN",
-    "18446744073709551616",
-    "2026-11-24T00:00:00Z",
-    "{",
-    "}",
-    "[",
-    "]",
-    "{}",
-    "null",
-    "true",
-    "\u{1b}[31m",
-    "\u{9b}2J",
-    "\u{202e}",
-    "\u{e0041}",
-    "\0",
-    "é",
-    "--",
-    "--yes",
-    "-",
-];
-
 pub(crate) fn count() -> u64 {
     amount("KEYDERIVE_HOSTILE_INPUTS", "mutated inputs of each kind", 2_000, 200_000)
-}
-
-pub(crate) fn random(kind: u64) -> Rng {
-    Rng::with_seed(variable("KEYDERIVE_HOSTILE_SEED", 1) << 8 | kind)
-}
-
-/// The bytes with a few changes.
-fn mutated(bytes: &[u8], random: &mut Rng) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    for _ in 0..random.usize(1..3) {
-        let at = random.usize(..=bytes.len());
-        let until = (at + random.usize(..8)).min(bytes.len());
-        match random.u8(..6) {
-            0 if at < bytes.len() => bytes[at] = random.u8(..),
-            1 => drop(bytes.drain(at..until)),
-            2 => {
-                let again = bytes[at..until].to_vec();
-                drop(bytes.splice(at..at, again));
-            }
-            // Digits and letters, which are accepted more often.
-            3 if at < bytes.len() => bytes[at] = b"0123456789abcefTZ"[random.usize(..17)],
-            _ => drop(bytes.splice(at..at, PARTS[random.usize(..PARTS.len())].bytes())),
-        }
-    }
-    bytes
-}
-
-fn mutated_text(text: &str, random: &mut Rng) -> String {
-    String::from_utf8_lossy(&mutated(text.as_bytes(), random)).into_owned()
 }
 
 /// Asserts that a terminal obeys none of the text.
@@ -178,8 +105,8 @@ fn arguments_that_are_mutated() {
             match random.u8(..6) {
                 0 => drop(words.remove(at)),
                 1 => words.insert(at, words[random.usize(..words.len())].clone()),
-                2 => words.insert(at, PARTS[random.usize(..PARTS.len())].to_owned()),
-                _ => words[at] = mutated_text(&words[at], &mut random),
+                2 => words.insert(at, text(&mut random)),
+                _ => words[at] = mutated_text(&mut random, &words[at]),
             }
             if words.is_empty() {
                 words.push("--help".to_owned());
@@ -278,9 +205,9 @@ fn records(form: Form, kind: u64) {
     for round in 0..count() / RECORDS {
         // Names are as often wrong as values, and then refuse the whole input.
         let mut input =
-            if round % 8 == 0 { mutated(&base[..head], &mut random) } else { base[..head].to_vec() };
+            if round % 8 == 0 { mutated(&mut random, &base[..head]) } else { base[..head].to_vec() };
         for _ in 0..RECORDS {
-            input.extend(mutated(&base[head..], &mut random));
+            input.extend(mutated(&mut random, &base[head..]));
         }
         let shown_input = String::from_utf8_lossy(&input).into_owned();
         let rows = match read(&shape, form, input) {
@@ -313,7 +240,7 @@ fn files_of_layouts_that_are_mutated() {
     let (base, mut random) = (layouts().to_json(), random(4));
     let (mut accepted, mut kept) = (0, 0);
     for _ in 0..count() {
-        let text = mutated_text(&base, &mut random);
+        let text = mutated_text(&mut random, &base);
         let Ok(layouts) = Layouts::from_json(&text).map_err(|error| {
             kept += u64::from(error.to_string().contains("keeps at most"));
             assert_harmless(&Failure::from(error).to_string(), &text);

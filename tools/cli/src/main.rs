@@ -1,5 +1,7 @@
 //! The command `keyderive`: tables of Bigtable by the fields of their keys.
 
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+
 mod change;
 mod codegen;
 mod commands;

@@ -3,48 +3,26 @@
 //! `cargo run --release -p keyderive-bench --bin clients -- [--rows N] [--runs N]`; by default 500,000 rows and 5 runs. It
 //! installs Google's clients by `.ci/clients`, which needs Go or Python, and Java with Maven.
 
-#![allow(clippy::print_stderr, reason = "a benchmark prints")]
-
 use std::process::ExitCode;
 
-use keyderive_bench::hot_paths::{Failure, Size, Work, run_client, run_clients};
-use lexopt::{Arg, Parser, ValueExt as _};
-
-enum Command {
-    Measure(Size<'static>),
-    /// A client in Rust, in a process of its own.
-    Client(String, Work, Size<'static>),
-}
+use keyderive_bench::hot_paths::{Size, WORKS, run_client, run_clients};
+use keyderive_bench::program;
 
 fn main() -> ExitCode {
-    let run = parse().map_err(Failure::from).and_then(|command| match command {
-        Command::Measure(size) => run_clients(size),
-        Command::Client(name, work, size) => run_client(&name, work, size),
-    });
-    match run {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
+    program::run(|mut arguments| {
+        // A client in Rust, in a process of its own.
+        if let Some(client) = arguments.option::<String>("client")? {
+            let [work, rows, runs] = &arguments.words()?[..] else {
+                return Err("which work, how many rows and runs?".into());
+            };
+            return run_client(
+                &client,
+                program::named(&WORKS, work)?,
+                Size::new(rows.parse()?, runs.parse()?),
+            );
         }
-    }
-}
-
-fn parse() -> Result<Command, lexopt::Error> {
-    let mut size = Size::new(500_000, 5);
-    let mut parser = Parser::from_env();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("rows") => size.rows = parser.value()?.parse()?,
-            Arg::Long("runs") => size.runs = parser.value()?.parse()?,
-            Arg::Long("client") => {
-                let (name, work) = (parser.value()?.string()?, parser.value()?.string()?);
-                let work = Work::named(&work).ok_or_else(|| format!("there is no `{work}`"))?;
-                let size = Size::new(parser.value()?.parse()?, parser.value()?.parse()?);
-                return Ok(Command::Client(name, work, size));
-            }
-            _ => return Err(argument.unexpected()),
-        }
-    }
-    Ok(Command::Measure(size))
+        let (rows, runs) = (arguments.option("rows")?, arguments.option("runs")?);
+        arguments.words()?;
+        run_clients(Size::new(rows.unwrap_or(500_000), runs.unwrap_or(5)))
+    })
 }

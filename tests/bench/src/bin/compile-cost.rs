@@ -5,15 +5,6 @@
 //! timed, without incremental compilation. The variants run several times in turn, and the least time counts, because
 //! other load on the machine only adds.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;

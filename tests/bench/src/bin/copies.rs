@@ -4,17 +4,8 @@
 //! `cargo run --release -p keyderive-bench --bin copies`. The server is a process of its own. All paths run in turn, three times,
 //! and the fastest run of each counts. It prints the part `Copies` of docs/benchmarks.md. Processor time needs Linux.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use bigtable_rs::bigtable::BigTableConnection;
@@ -27,7 +18,9 @@ use keyderive::embedded::Bigtable;
 use keyderive::row::{Mutation, RawRow};
 use keyderive::{Client, GcRule, RowKey, Table};
 use keyderive_bench::meter::processor_time_of;
+use keyderive_bench::program::{self, print_head, print_line};
 use tokio::net::TcpListener;
+use tokio::runtime::Builder;
 
 use self::data::{Flight, FlightKey};
 
@@ -231,11 +224,19 @@ fn mutations(row: &RawRow) -> Vec<Mutation> {
     set.collect()
 }
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() {
-    if std::env::args().nth(1).as_deref() == Some("serve") {
-        return serve().await;
-    }
+fn main() -> ExitCode {
+    program::run(|arguments| {
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        match arguments.words()?.as_slice() {
+            [] => runtime.block_on(measure()),
+            // The process that the benchmark starts.
+            _ => runtime.block_on(serve()),
+        }
+        Ok(())
+    })
+}
+
+async fn measure() {
     let rows = data::read();
     let count = rows.len() as u64;
     let server = Server::start();
@@ -272,15 +273,10 @@ async fn main() {
          Bigtable to another one, over loopback; the server's process shares the two cores with the client's. Each row counts once, and \
          `copy_to` includes its comparison. The fastest of {RUNS} runs in turn.\n"
     );
-    println!("| path | rows/s | client, CPU per row | server, CPU per row |\n|---|---|---|---|");
+    print_head(&["path", "rows/s", "client, CPU per row", "server, CPU per row"]);
     for (path, elapsed, [client, server]) in best {
-        let micros = |time: Duration| time.as_secs_f64() * 1e6 / count as f64;
-        println!(
-            "| {} | {:.0} | {:.1} µs | {:.1} µs |",
-            path.name(),
-            count as f64 / elapsed.as_secs_f64(),
-            micros(client),
-            micros(server)
-        );
+        let micros = |time: Duration| format!("{:.1} µs", time.as_secs_f64() * 1e6 / count as f64);
+        let rate = format!("{:.0}", count as f64 / elapsed.as_secs_f64());
+        print_line(&[path.name(), &rate, &micros(client), &micros(server)]);
     }
 }

@@ -6,75 +6,36 @@
 //! For each path the least processor time of all runs counts, since other load only adds. It needs two idle cores; paths by hand and peers,
 //! which no commit changes, show how far the runs themselves differ. Instructions, which do not depend on load, are held by `--bin ratchet`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use keyderive_bench::hot_paths::Failure;
-use lexopt::{Arg, Parser, ValueExt as _};
+use keyderive_bench::program::{self, Failure, lines_of_tables};
 
 /// A path that is slower by more than this is marked.
 const SLOWER: f64 = 1.03;
 
-struct Options {
-    commit: String,
-    runs: usize,
-    rows: String,
-    sections: Vec<String>,
-}
-
 fn main() -> ExitCode {
-    match parse().map_err(Failure::from).and_then(|options| run(&options)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(|mut arguments| {
+        let (runs, rows) = (arguments.option("runs")?, arguments.option::<u32>("rows")?);
+        let words = arguments.words()?;
+        let (commit, sections) = words.split_first().ok_or("which commit is compared?")?;
+        run(commit, sections, runs.unwrap_or(3), rows.unwrap_or(400_000))
+    })
 }
 
-fn parse() -> Result<Options, lexopt::Error> {
-    let (mut runs, mut rows, mut values) = (3, "400000".to_owned(), Vec::new());
-    let mut parser = Parser::from_env();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("runs") => runs = parser.value()?.parse()?,
-            Arg::Long("rows") => rows = parser.value()?.string()?,
-            Arg::Value(value) => values.push(value.string()?),
-            _ => return Err(argument.unexpected()),
-        }
-    }
-    if values.is_empty() {
-        return Err("which commit is compared?".into());
-    }
-    let commit = values.remove(0);
-    Ok(Options { commit, runs, rows, sections: values })
-}
-
-fn run(options: &Options) -> Result<(), Failure> {
-    let [before, after] = builds(&options.commit)?;
+fn run(commit: &str, sections: &[String], runs: usize, rows: u32) -> Result<(), Failure> {
+    let [before, after] = builds(commit)?;
     let mut least: [Vec<Cost>; 2] = [Vec::new(), Vec::new()];
-    for run in 0..options.runs {
+    for run in 0..runs {
         // Whichever is first finds another machine.
         let order = if run % 2 == 0 { [0, 1] } else { [1, 0] };
         for which in order {
             let program = [&before, &after][which];
-            let arguments = ["--rows", &options.rows, "--runs", "3"];
-            let tables = output(
-                program,
-                arguments.into_iter().chain(options.sections.iter().map(String::as_str)),
-                Path::new("."),
-            )?;
-            keep_least(&mut least[which], &tables);
+            let rows = rows.to_string();
+            let options = ["--rows", &rows, "--runs", "3"];
+            let arguments = options.into_iter().chain(sections.iter().map(String::as_str));
+            keep_least(&mut least[which], &output(program, arguments, Path::new("."))?);
         }
     }
     let [before, after] = least;
@@ -113,19 +74,9 @@ fn builds(commit: &str) -> Result<[PathBuf; 2], Failure> {
     }
     output("git", ["checkout", "--quiet", "--detach", commit.trim()], &tree)?;
     let build = |tree: &Path, target: PathBuf| -> Result<PathBuf, Failure> {
-        let arguments = [
-            "build",
-            "--release",
-            "--quiet",
-            "--locked",
-            "-p",
-            "keyderive-bench",
-            "--bin",
-            "hot-paths",
-            "--target-dir",
-        ]
-        .map(OsStr::new);
-        output("cargo", arguments.into_iter().chain([target.as_os_str()]), tree)?;
+        let arguments =
+            "build --release --quiet --locked -p keyderive-bench --bin hot-paths --target-dir".split(' ');
+        output("cargo", arguments.map(OsStr::new).chain([target.as_os_str()]), tree)?;
         Ok(target.join("release/hot-paths"))
     };
     Ok([build(&tree, folder.join("before"))?, build(&top, folder.join("after"))?])
@@ -153,13 +104,8 @@ struct Cost {
 
 /// Adds the costs of these tables in Markdown, of which the least count.
 fn keep_least(least: &mut Vec<Cost>, tables: &str) {
-    let mut title = "";
-    for line in tables.lines() {
-        if let Some(heading) = line.strip_prefix("## ") {
-            title = heading;
-        }
-        let mut cells = line.split('|').map(str::trim).skip(1);
-        let (Some(path), Some(time)) = (cells.next(), cells.next()) else { continue };
+    for (title, cells) in lines_of_tables(tables) {
+        let &[path, time, ..] = &cells[..] else { continue };
         let Some(nanos) = time.strip_suffix(" ns").and_then(|nanos| nanos.parse::<f64>().ok()) else {
             continue;
         };

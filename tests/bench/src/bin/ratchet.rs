@@ -7,15 +7,6 @@
 //! what the rows cost. The file has the median of three such measures. A path that differs is measured again, and fails if five measures
 //! differ. Only instructions of the client's thread count, and none of the kernel. Time is another matter, which `--bin in-turn` compares.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark prints, and fails by a panic"
-)]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,8 +15,8 @@ use std::sync::Mutex;
 use std::{env, fs, thread};
 
 use keyderive_bench::allocations::Counting;
-use keyderive_bench::hot_paths::{Failure, Section, run_only};
-use lexopt::{Arg, Parser, ValueExt as _};
+use keyderive_bench::hot_paths::run_only;
+use keyderive_bench::program::{self, Failure, lines_of_tables};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -39,7 +30,7 @@ const NO_ALLOCATIONS: f64 = 0.01;
 
 /// Tables of the benchmark, and their paths that are held.
 struct Held {
-    section: Section,
+    section: &'static str,
     titles: &'static [&'static str],
     paths: &'static [&'static str],
     /// How many rows the first run has, and how many units of its table they are.
@@ -51,71 +42,53 @@ const SCANNED: u32 = 20_000;
 const TYPED: &[&str] = &["keyderive, owned typed rows", "keyderive, borrowed typed rows"];
 const SHAPED: &[&str] = &["keyderive, owned", "keyderive, borrowed"];
 const HELD: &[Held] = &[
-    Held {
-        section: Section::Scans,
-        titles: &["Scans"],
-        paths: &[
+    held(
+        "scans",
+        &["Scans"],
+        &[
             "keyderive, owned typed rows",
             "keyderive, borrowed typed rows",
             "keyderive, owned rows by data",
             "keyderive, borrowed rows by data",
         ],
-        rows: SCANNED,
-        units: SCANNED,
-    },
-    Held {
-        section: Section::Rows,
-        titles: &["Rows of three columns of text"],
-        paths: SHAPED,
-        rows: SCANNED,
-        units: SCANNED,
-    },
-    Held {
-        section: Section::Rows,
-        titles: &["Rows of 24 columns"],
-        paths: SHAPED,
-        rows: 2 * SCANNED,
-        units: 2 * SCANNED / 8,
-    },
-    Held {
-        section: Section::Merges,
-        titles: &["Ordered merge of 4 buckets", "Ordered merge of 16 buckets", "Ordered merge of 64 buckets"],
-        paths: TYPED,
-        rows: SCANNED,
-        units: SCANNED,
-    },
-    Held {
-        section: Section::Bulk,
-        titles: &["Bulk writes"],
-        paths: &["keyderive, `put_all`", "keyderive, `writer`", "keyderive, `load`"],
-        rows: 2 * SCANNED,
-        units: 2 * SCANNED,
-    },
-    Held {
-        section: Section::Points,
-        titles: &["Reads of one row, 1 in flight", "Reads of one row, 64 in flight"],
-        paths: &["keyderive, `get`"],
-        rows: 2_000,
-        units: 2_000,
-    },
-    Held {
-        section: Section::Points,
-        titles: &["Writes of one row, 1 in flight", "Writes of one row, 64 in flight"],
-        paths: &["keyderive, `put`"],
-        rows: 2_000,
-        units: 2_000,
-    },
-    Held {
-        section: Section::Points,
-        titles: &["Reads of 100 rows by their keys"],
-        paths: &["keyderive, a scan", "keyderive, `get_many`"],
-        rows: 10_000,
-        units: 10_000,
-    },
-    Held {
-        section: Section::Keys,
-        titles: &["Keys"],
-        paths: &[
+        SCANNED,
+    ),
+    held("rows", &["Rows of three columns of text"], SHAPED, SCANNED),
+    Held { units: 2 * SCANNED / 8, ..held("rows", &["Rows of 24 columns"], SHAPED, 2 * SCANNED) },
+    held(
+        "merges",
+        &["Ordered merge of 4 buckets", "Ordered merge of 16 buckets", "Ordered merge of 64 buckets"],
+        TYPED,
+        SCANNED,
+    ),
+    held(
+        "bulk",
+        &["Bulk writes"],
+        &["keyderive, `put_all`", "keyderive, `writer`", "keyderive, `load`"],
+        2 * SCANNED,
+    ),
+    held(
+        "points",
+        &["Reads of one row, 1 in flight", "Reads of one row, 64 in flight"],
+        &["keyderive, `get`"],
+        2_000,
+    ),
+    held(
+        "points",
+        &["Writes of one row, 1 in flight", "Writes of one row, 64 in flight"],
+        &["keyderive, `put`"],
+        2_000,
+    ),
+    held(
+        "points",
+        &["Reads of 100 rows by their keys"],
+        &["keyderive, a scan", "keyderive, `get_many`"],
+        10_000,
+    ),
+    held(
+        "keys",
+        &["Keys"],
+        &[
             "encode, keyderive",
             "encode into an owned key, keyderive",
             "borrowed decode, keyderive",
@@ -124,10 +97,19 @@ const HELD: &[Held] = &[
             "borrowed decode by data, keyderive",
             "owned decode by data, keyderive",
         ],
-        rows: 5_000,
-        units: 5_000,
-    },
+        5_000,
+    ),
 ];
+
+/// Tables in which a row is a unit.
+const fn held(
+    section: &'static str,
+    titles: &'static [&'static str],
+    paths: &'static [&'static str],
+    rows: u32,
+) -> Held {
+    Held { section, titles, paths, rows, units: rows }
+}
 
 /// What a unit of a path costs.
 #[derive(Clone, Copy)]
@@ -177,7 +159,7 @@ impl HeldPath {
             .args(["--tool=callgrind", "--toggle-collect=keyderive_bench::hot_paths::turns::simulated"])
             .arg(format!("--callgrind-out-file={}", profile.0.display()))
             .arg(env::current_exe()?)
-            .args(["--only", &self.held.section.to_string(), self.title, self.path, &rows.to_string()])
+            .args(["--only", self.held.section, self.title, self.path, &rows.to_string()])
             .output()
             .map_err(|error| format!("valgrind: {error}"))?;
         if !output.status.success() {
@@ -197,90 +179,62 @@ impl HeldPath {
 /// By title and path.
 type Costs = BTreeMap<(String, String), Cost>;
 
-enum Task {
-    Compare,
-    Write(String),
-    /// Runs a path in this process.
-    Only(Section, [String; 2], u32),
-}
-
 fn main() -> ExitCode {
-    match parse().map_err(Failure::from).and_then(run) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
+    program::run(|mut arguments| {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("ratchet.md");
+        let (section, reason) = (arguments.option::<String>("only")?, arguments.option::<String>("write")?);
+        match (section, reason, &arguments.words()?[..]) {
+            // Runs a path in this process.
+            (Some(section), _, [title, path, rows]) => {
+                println!("{}", run_only(&section, title, path, rows.parse()?)?);
+                Ok(())
+            }
+            (None, Some(reason), []) => write(&file, &reason),
+            (None, None, []) => compare_with(&file),
+            _ => Err("there are too many or too few words".into()),
         }
-    }
+    })
 }
 
-fn parse() -> Result<Task, lexopt::Error> {
-    let mut task = Task::Compare;
-    let mut parser = Parser::from_env();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("write") => task = Task::Write(parser.value()?.string()?),
-            Arg::Long("only") => {
-                let name = parser.value()?.string()?;
-                let section = Section::named(&name).ok_or_else(|| format!("there are no `{name}`"))?;
-                let path = [parser.value()?.string()?, parser.value()?.string()?];
-                task = Task::Only(section, path, parser.value()?.parse()?);
-            }
-            _ => return Err(argument.unexpected()),
-        }
-    }
-    Ok(task)
+fn write(file: &Path, reason: &str) -> Result<(), Failure> {
+    let reasons = fs::read_to_string(file).map_or(Vec::new(), |text| Table::parse(&text).reasons);
+    let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
+    let paths = all_paths();
+    let runs = [measure(&paths)?, measure(&paths)?, measure(&paths)?];
+    let mut table = Table { tools: tools()?, costs: medians(&runs), reasons };
+    table.reasons.push(format!("{today}: {reason}"));
+    Ok(fs::write(file, table.text())?)
 }
 
-fn run(task: Task) -> Result<ExitCode, Failure> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("ratchet.md");
-    match task {
-        Task::Only(section, [title, path], rows) => {
-            println!("{}", run_only(section, &title, &path, rows)?);
-            Ok(ExitCode::SUCCESS)
-        }
-        Task::Write(reason) => {
-            let reasons = fs::read_to_string(&file).map_or(Vec::new(), |text| Table::parse(&text).reasons);
-            let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
-            let paths = all_paths();
-            let runs = [measure(&paths)?, measure(&paths)?, measure(&paths)?];
-            let mut table = Table { tools: tools()?, costs: medians(&runs), reasons };
-            table.reasons.push(format!("{today}: {reason}"));
-            fs::write(&file, table.text())?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Task::Compare => {
-            let table = Table::parse(&fs::read_to_string(&file)?);
-            let tools = tools()?;
-            if tools != table.tools {
-                let written = table.tools;
-                return Err(format!(
-                    "{} has the figures of {written}, and this machine has {tools}: figures of different tools do not compare. \
-                     Write them again in a commit of its own, from the same code.",
-                    file.display()
-                )
-                .into());
+fn compare_with(file: &Path) -> Result<(), Failure> {
+    let (table, tools) = (Table::parse(&fs::read_to_string(file)?), tools()?);
+    if tools != table.tools {
+        return Err(format!(
+            "{} has the figures of {}, and this machine has {tools}: figures of different tools do not compare. \
+             Write them again in a commit of its own, from the same code.",
+            file.display(),
+            table.tools
+        )
+        .into());
+    }
+    let mut paths = all_paths();
+    let mut costs = measure(&paths)?;
+    for _ in 1..TRIES {
+        let old = |path: &HeldPath| table.costs.get(&path.at()).copied();
+        paths.retain(|path| old(path).is_some_and(|old| old.differs(costs[&path.at()]).is_some()));
+        for (at, again) in measure(&paths)? {
+            let old = table.costs[&at].instructions;
+            let kept = costs.entry(at).or_insert(again);
+            if (again.instructions - old).abs() < (kept.instructions - old).abs() {
+                *kept = again;
             }
-            let mut paths = all_paths();
-            let mut costs = measure(&paths)?;
-            for _ in 1..TRIES {
-                let old = |path: &HeldPath| table.costs.get(&path.at()).copied();
-                paths.retain(|path| old(path).is_some_and(|old| old.differs(costs[&path.at()]).is_some()));
-                for (at, again) in measure(&paths)? {
-                    let old = table.costs[&at].instructions;
-                    let kept = costs.entry(at).or_insert(again);
-                    if (again.instructions - old).abs() < (kept.instructions - old).abs() {
-                        *kept = again;
-                    }
-                }
-            }
-            Ok(compare(&table.costs, &costs))
         }
     }
+    compare(&table.costs, &costs)
 }
 
 /// Prints both, and which paths differ.
-fn compare(before: &Costs, after: &Costs) -> ExitCode {
+fn compare(before: &Costs, after: &Costs) -> Result<(), Failure> {
     let mut differ = 0;
     let mut title = "";
     for (at, new) in after {
@@ -311,8 +265,8 @@ fn compare(before: &Costs, after: &Costs) -> ExitCode {
     }
     println!("\n{differ} of {} paths differ by more than {} %", after.len(), 100.0 * TOLERANCE);
     match differ {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
+        0 => Ok(()),
+        _ => Err("the instructions and allocations are not those of the table".into()),
     }
 }
 
@@ -414,22 +368,16 @@ impl Table {
     }
 
     fn parse(text: &str) -> Self {
-        let (mut tools, mut costs, mut reasons) = (String::new(), Costs::new(), Vec::new());
-        let mut title = "";
-        for line in text.lines() {
-            if let Some(measured) = line.strip_prefix("Measured by ") {
-                tools = measured.trim_end_matches('.').to_owned();
-            } else if let Some(heading) = line.strip_prefix("## ") {
-                title = heading;
-            } else if let Some(reason) = line.strip_prefix("- ") {
-                reasons.push(reason.to_owned());
-            } else if let [_, path, instructions, allocations, _] =
-                *line.split('|').map(str::trim).collect::<Vec<_>>()
-                && let (Ok(instructions), Ok(allocations)) = (instructions.parse(), allocations.parse())
-            {
-                costs.insert((title.to_owned(), path.to_owned()), Cost { instructions, allocations });
-            }
-        }
+        let of_lines = |start| text.lines().filter_map(move |line| line.strip_prefix(start));
+        let tools = of_lines("Measured by ").next().unwrap_or_default().trim_end_matches('.').to_owned();
+        let reasons = of_lines("- ").map(str::to_owned).collect();
+        let costs = lines_of_tables(text).filter_map(|(title, cells)| {
+            let &[path, instructions, allocations] = &cells[..] else { return None };
+            let cost =
+                Cost { instructions: instructions.parse().ok()?, allocations: allocations.parse().ok()? };
+            Some(((title.to_owned(), path.to_owned()), cost))
+        });
+        let costs = costs.collect();
         Self { tools, costs, reasons }
     }
 }

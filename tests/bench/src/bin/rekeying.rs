@@ -1,17 +1,10 @@
 //! What moving a table to another key type costs: the latency of a put in each state, and the rows a second of the pass, beside a
 //! load and an export of the same table in the same run.
 //!
-//! The argument is the number of rows, 100,000 by default. The output is the section `Re-keying` of docs/benchmarks.md.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a benchmark prints, and fails by a panic"
-)]
+//! `--rows N` is the number of rows, 100,000 by default. The output is the section `Re-keying` of docs/benchmarks.md.
 
 use std::collections::BTreeMap;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -21,8 +14,10 @@ use hdrhistogram::Histogram;
 use keyderive::embedded::Bigtable;
 use keyderive::table::rekey::{Activity, MigrationProgress, Rekeyed, State};
 use keyderive::{Client, Row, RowKey, Table};
+use keyderive_bench::program::{self, print_head, print_line};
 use keyderive_tests::emulator::Emulator;
 use tokio::net::TcpListener;
+use tokio::runtime::Builder;
 use tokio::time::sleep;
 
 /// How long puts are measured in the states in which nothing else happens.
@@ -69,9 +64,16 @@ fn reading(id: u32) -> Reading {
     Reading { celsius: 21.5, humidity: i64::from(id), station: "north".to_owned() }
 }
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() {
-    let rows = std::env::args().nth(1).map_or(100_000, |text| text.parse().expect("a number of rows"));
+fn main() -> ExitCode {
+    program::run(|mut arguments| {
+        let rows = arguments.option("rows")?.unwrap_or(100_000);
+        arguments.words()?;
+        Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(measure_all(rows));
+        Ok(())
+    })
+}
+
+async fn measure_all(rows: u32) {
     println!("# Re-keying\n");
     println!(
         "`cargo run --release -p keyderive-bench --bin rekeying` prints this part, in about two minutes. A table of {rows} rows of 3 \
@@ -142,21 +144,15 @@ async fn measure(name: &str, host: &str, rows: u32) {
     let latencies = writer.await.unwrap();
 
     println!("\n## {name}\n");
-    println!("| state | puts | p50 | p99 | slowest |");
-    println!("|---|---|---|---|---|");
+    print_head(&["state", "puts", "p50", "p99", "slowest"]);
     for state in [State::Old, State::Paused, State::Copying, State::Moved, State::New] {
         let Some(puts) = latencies.get(state.to_string().as_str()) else { continue };
         let millis = |micros: u64| format!("{:.2} ms", micros as f64 / 1e3);
-        println!(
-            "| `{state}` | {} | {} | {} | {} |",
-            puts.len(),
-            millis(puts.value_at_quantile(0.5)),
-            millis(puts.value_at_quantile(0.99)),
-            millis(puts.max()),
-        );
+        let [p50, p99] = [0.5, 0.99].map(|share| millis(puts.value_at_quantile(share)));
+        print_line(&[&format!("`{state}`"), &puts.len().to_string(), &p50, &p99, &millis(puts.max())]);
     }
-    println!("\n| what | rows a second | against the load |");
-    println!("|---|---|---|");
+    println!();
+    print_head(&["what", "rows a second", "against the load"]);
     let reported = reported.lock().unwrap();
     let of = |activity| {
         let of = reported.activities.iter().find(|(of, ..)| *of == activity);
@@ -168,7 +164,7 @@ async fn measure(name: &str, host: &str, rows: u32) {
         ("the copy", of(Activity::Copying)),
         ("the comparison of both tables", of(Activity::Verifying)),
     ] {
-        println!("| {what} | {rate:.0} | {:.2} x |", rate / load);
+        print_line(&[what, &format!("{rate:.0}"), &format!("{:.2} x", rate / load)]);
     }
 }
 

@@ -15,9 +15,9 @@ use bigtable_rs::google::bigtable::v2::{
 use futures_util::{Stream, StreamExt as _};
 use keyderive::key::OwnedRowKey;
 
-use super::Failure;
 use super::data::{FAMILY, Outcome, Reading, Salted, Seen};
 use crate::EventKey;
+use crate::program::Failure;
 
 type Row = (Vec<u8>, Vec<RowCell>);
 type Rows = Pin<Box<dyn Stream<Item = Result<Row, bigtable_rs::bigtable::Error>>>>;

@@ -1,17 +1,17 @@
 //! Bulk writes from typed rows.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use keyderive::{Client, Table as Rows};
 use tonic::transport::Channel;
 
-use super::data::{FAMILY, Outcome, Reading, cell_written, varied};
-use super::report::{Comparison, Line, Table, Targets};
+use super::data::{FAMILY, Outcome, Reading, cell_written, now_micros, varied};
+use super::report::{Comparison, Line, Table};
 use super::server::{AcceptWrites, Server, Written};
 use super::turns::{self, Path};
-use super::{Failure, Size, bigtable, raw, write_floor};
+use super::{Print, Size, bigtable, raw, write_floor};
 use crate::EventKey;
+use crate::program::Failure;
 
 /// About 1 MB per request.
 const ROWS_A_REQUEST: usize = 5000;
@@ -20,7 +20,7 @@ const ROWS_A_REQUEST: usize = 5000;
 const LOOK_AHEAD: usize = 64 * 1024 * 1024;
 
 /// Measures them all.
-pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
+pub(super) fn measure(size: Size<'_>, print: Print<'_>) -> Result<(), Failure> {
     const TITLE: &str = "Bulk writes";
     let rows = varied(size.rows);
     let written = Arc::new(Written::default());
@@ -31,15 +31,16 @@ pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
     let table = client.table::<EventKey, Reading>("readings");
     let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
     let all = Outcome::Written(rows.len() as u64);
+    let ours = |floor| Comparison::default().peer(0, 3.0).floor(floor, 1.3);
     let paths = [
         Path::new("`bigtable_rs`", all, || {
             bigtable::write(peer.clone(), &rows, ROWS_A_REQUEST, now_micros())
         }),
         Path::new("by hand", all, || by_hand(&channel, &rows)),
         Path::new("by hand, read ahead and sorted", all, || sorted_by_hand(&channel, &rows)),
-        Path::new("keyderive, `put_all`", all, || put_all(&table, &rows)),
-        Path::new("keyderive, `writer`", all, || writer(&table, &rows)),
-        Path::new("keyderive, `load`", all, || load(&table, &rows)),
+        Path::new("keyderive, `put_all`", all, || put_all(&table, &rows)).beside(ours(1)),
+        Path::new("keyderive, `writer`", all, || writer(&table, &rows)).beside(ours(1)),
+        Path::new("keyderive, `load`", all, || load(&table, &rows)).beside(ours(2)),
     ];
 
     let expected = (rows.len() as u64, sum(&rows)?);
@@ -54,11 +55,7 @@ pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
     written.check(false);
 
     let costs = turns::least(&runtime, TITLE, &paths, size)?;
-    let targets = Targets { less_than_peer: Some(3.0), of_floor: Some(1.3), ..Targets::default() };
-    let ours = |floor| Comparison { peer: Some(0), floor: Some(floor), targets };
-    let none = Comparison::default();
-    let beside = [none, none, none, ours(1), ours(1), ours(2)];
-    Ok(Table {
+    print(Table {
         title: TITLE.to_owned(),
         about: format!(
             "{} typed rows with varied keys, in requests of {ROWS_A_REQUEST} rows, about 1 MB; `put_all` fills requests up to 1 \
@@ -72,8 +69,9 @@ pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
         ),
         unit: "row",
         units: rows.len() as u64,
-        lines: Line::of(&paths, costs, beside),
-    })
+        lines: Line::of(&paths, costs),
+    });
+    Ok(())
 }
 
 fn sum(rows: &[(EventKey, Reading)]) -> Result<u64, Failure> {
@@ -85,12 +83,6 @@ fn sum(rows: &[(EventKey, Reading)]) -> Result<u64, Failure> {
         }
     }
     Ok(sum)
-}
-
-/// The time of a write, in the whole milliseconds that tables store.
-fn now_micros() -> i64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since_epoch.as_millis() as i64 * 1000
 }
 
 async fn by_hand(channel: &Channel, rows: &[(EventKey, Reading)]) -> Result<Outcome, Failure> {

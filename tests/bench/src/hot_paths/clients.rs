@@ -7,16 +7,17 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use keyderive::{Client, RowKey};
 use keyderive_scripted::{Answer, Request, Rpc};
 use nix::time::{ClockId, clock_gettime};
 
-use super::data::{FAMILY, Reading, cell_written};
+use super::data::{FAMILY, Reading, cell_written, now_micros};
 use super::server::{AcceptWrites, Script, Server, Stored, Written};
-use super::{Failure, Size, bigtable, machine, turns};
+use super::{Size, bigtable, machine, turns};
+use crate::program::{Failure, print_head, print_line};
 
 /// The rows of a request that writes.
 const ROWS_A_REQUEST: usize = 5000;
@@ -51,20 +52,8 @@ pub enum Work {
     Write,
 }
 
-impl Work {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Scan => "scan",
-            Self::Write => "write",
-        }
-    }
-
-    /// The work of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Scan, Self::Write].into_iter().find(|work| work.name() == name)
-    }
-}
+/// All works, by their names.
+pub const WORKS: [(&str, Work); 2] = [("scan", Work::Scan), ("write", Work::Write)];
 
 /// Serves the rows, and accepts writes.
 struct Serves {
@@ -93,14 +82,14 @@ impl Peer {
     }
 
     /// The least processor time of its runs.
-    fn measure(&self, work: Work, host: &str, size: Size<'_>, bytes: u64) -> Result<Duration, Failure> {
+    fn measure(&self, work: &str, host: &str, size: Size<'_>, bytes: u64) -> Result<Duration, Failure> {
         let mut command = (self.command)();
-        command.arg(work.name()).arg(size.rows.to_string()).arg(size.runs.to_string());
+        command.arg(work).arg(size.rows.to_string()).arg(size.runs.to_string());
         let output = command.env("BIGTABLE_EMULATOR_HOST", host).stdin(Stdio::null()).output()?;
         let failed = |what: &str| {
             let (printed, errors) =
                 (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-            format!("{}, {}: {what}\n{printed}\n{errors}", self.name, work.name())
+            format!("{}, {}: {what}\n{printed}\n{errors}", self.name, work)
         };
         if !output.status.success() {
             return Err(failed("it failed").into());
@@ -145,12 +134,11 @@ pub fn run(size: Size<'_>) -> Result<(), Failure> {
     let server = Server::start(serves);
 
     println!("# Clients in other languages\n\n{}\n", about(size));
-    println!("| client | scan, CPU per row | vs keyderive | bulk write, CPU per row | vs keyderive |");
-    println!("|---|---|---|---|---|");
+    print_head(&["client", "scan, CPU per row", "vs keyderive", "bulk write, CPU per row", "vs keyderive"]);
     let mut ours: Option<[Duration; 2]> = None;
     for peer in &peers {
-        let scan = peer.measure(Work::Scan, &server.host(), size, bytes)?;
-        let write = peer.measure(Work::Write, &server.host(), size, bytes)?;
+        let scan = peer.measure("scan", &server.host(), size, bytes)?;
+        let write = peer.measure("write", &server.host(), size, bytes)?;
         let runs = size.runs as u64 + 1;
         let expected = (runs * u64::from(size.rows), cells.wrapping_mul(runs));
         let found = written.take();
@@ -159,18 +147,12 @@ pub fn run(size: Size<'_>) -> Result<(), Failure> {
                 format!("{}: it wrote {found:?} rows and cells, and not {expected:?}", peer.name).into()
             );
         }
-        let [our_scan, our_write] = *ours.get_or_insert([scan, write]);
+        let ours = *ours.get_or_insert([scan, write]);
         let nanos = |time: Duration| format!("{:.1} ns", time.as_secs_f64() * 1e9 / f64::from(size.rows));
         let ratio =
-            |time: Duration, our: Duration| format!("{:.1} x", time.as_secs_f64() / our.as_secs_f64());
-        println!(
-            "| {} | {} | {} | {} | {} |",
-            peer.name,
-            nanos(scan),
-            ratio(scan, our_scan),
-            nanos(write),
-            ratio(write, our_write)
-        );
+            |time: Duration, ours: Duration| format!("{:.1} x", time.as_secs_f64() / ours.as_secs_f64());
+        let [of_scan, of_write] = [ratio(scan, ours[0]), ratio(write, ours[1])];
+        print_line(&[&peer.name, &nanos(scan), &of_scan, &nanos(write), &of_write]);
     }
     Ok(())
 }
@@ -303,10 +285,4 @@ impl Done {
 /// The processor time of this process so far.
 fn process_time() -> Result<Duration, Failure> {
     Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from)?)
-}
-
-/// The time of a write, in the whole milliseconds that tables store.
-fn now_micros() -> i64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since_epoch.as_millis() as i64 * 1000
 }

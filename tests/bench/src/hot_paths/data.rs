@@ -1,5 +1,7 @@
 //! The rows that are read and written, and the checks of what a path has seen.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use bytes::Bytes;
 use fastrand::Rng;
 use keyderive::key::{OwnedRowKey, fingerprint64};
@@ -100,56 +102,11 @@ pub(super) trait Salted: OwnedRowKey + Sync {
     fn full_scan() -> Result<Plan<Self>, PlanError>;
 }
 
-impl Salted for EventKey {
-    const BUCKETS: usize = 4;
-    const SALT_LEN: usize = 2;
-
-    type Lent = LentKey<'static>;
-
-    fn from_event(event: Self) -> Self {
-        event
-    }
-
-    fn lend(&self) -> LentKey<'_> {
-        self.lend()
-    }
-
-    fn view(lent: <Self::Lent as RowKey>::Decoded<'_>) -> LentKey<'_> {
-        lent
-    }
-
-    fn full_scan() -> Result<Plan<Self>, PlanError> {
-        Self::scan().into_plan()
-    }
-}
-
 macro_rules! salted {
-    ($($buckets:literal $key:ident $lent:ident;)*) => {$(
-        #[derive(RowKey)]
-        #[salt(range = $buckets, over = "user_id,site")]
-        pub(super) struct $key {
-            user_id: String,
-            site: String,
-            #[reverse_ts]
-            at: u64,
-            #[pad(6)]
-            seq: u32,
-        }
-
-        #[derive(RowKey)]
-        #[salt(range = $buckets, over = "user_id,site")]
-        pub(super) struct $lent<'a> {
-            user_id: &'a str,
-            site: &'a str,
-            #[reverse_ts]
-            at: u64,
-            #[pad(6)]
-            seq: u32,
-        }
-
+    ($($buckets:literal $digits:literal $key:ident $lent:ident;)*) => {$(
         impl Salted for $key {
             const BUCKETS: usize = $buckets;
-            const SALT_LEN: usize = 3;
+            const SALT_LEN: usize = $digits + 1;
 
             type Lent = $lent<'static>;
 
@@ -174,6 +131,39 @@ macro_rules! salted {
 }
 
 salted! {
+    4 1 EventKey LentKey;
+    16 2 In16 Lent16;
+    64 2 In64 Lent64;
+}
+
+/// The manual's key with as many buckets, owned and borrowed.
+macro_rules! with_buckets {
+    ($($buckets:literal $key:ident $lent:ident;)*) => {$(
+        #[derive(RowKey)]
+        #[salt(range = $buckets, over = "user_id,site")]
+        pub(super) struct $key {
+            user_id: String,
+            site: String,
+            #[reverse_ts]
+            at: u64,
+            #[pad(6)]
+            seq: u32,
+        }
+
+        #[derive(RowKey)]
+        #[salt(range = $buckets, over = "user_id,site")]
+        pub(super) struct $lent<'a> {
+            user_id: &'a str,
+            site: &'a str,
+            #[reverse_ts]
+            at: u64,
+            #[pad(6)]
+            seq: u32,
+        }
+    )*};
+}
+
+with_buckets! {
     16 In16 Lent16;
     64 In64 Lent64;
 }
@@ -228,4 +218,10 @@ impl Seen {
 /// A number for each written cell; the numbers of all cells are added up.
 pub(super) fn cell_written(key: &[u8], family: &[u8], qualifier: &[u8], value: &[u8]) -> u64 {
     fingerprint64(&[key, family, qualifier, value].join(&0))
+}
+
+/// The time of a write, in the whole milliseconds that tables store.
+pub(super) fn now_micros() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since_epoch.as_millis() as i64 * 1000
 }

@@ -1,16 +1,13 @@
 //! Keys, without a table.
 
 use std::hint::black_box;
-use std::time::Duration;
 
 use keyderive::dynamic::KeyLayout;
 
-use super::report::{Comparison, Line, Table, Targets};
-use super::turns::{self, Cost};
-use super::{Failure, Size};
-use crate::allocations::counted;
-use crate::meter::processor_time;
+use super::report::{Comparison, Line, Table};
+use super::{Print, Size, turns};
 use crate::peers::{LentStoreKey, StoreKey};
+use crate::program::Failure;
 use crate::{EventKey, LentKey, hand, keys};
 
 /// The most keys; there are a tenth as many as rows, if that is less.
@@ -21,15 +18,11 @@ const ROUNDS: usize = 20;
 
 const TITLE: &str = "Keys";
 
-struct Path<'a> {
-    name: &'static str,
-    /// Goes over all keys; whether each was valid.
-    run: Box<dyn FnMut() -> bool + 'a>,
-    beside: Comparison,
-}
+/// A path: its name, what it is compared with, and what goes over all keys and says whether each was valid.
+type Path<'a> = (&'static str, Comparison, Box<dyn FnMut() -> bool + 'a>);
 
 /// Measures them all.
-pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
+pub(super) fn measure(size: Size<'_>, print: Print<'_>) -> Result<(), Failure> {
     let count = KEYS.min(size.rows.div_ceil(10));
     let events = keys(count as usize);
     let lent: Vec<_> = events.iter().map(EventKey::lend).collect();
@@ -38,58 +31,54 @@ pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
     let stored = stores.iter().map(storekey::encode_vec).collect::<Result<Vec<_>, _>>()?;
     let layout = KeyLayout::of::<EventKey>();
     let dynamic = encoded.iter().map(|key| layout.decode(key)).collect::<Result<Vec<_>, _>>()?;
-    let beside = |peer, floor: Option<usize>, less| Comparison {
-        peer: Some(peer),
-        floor,
-        targets: Targets { less_than_peer: Some(less), of_floor: floor.map(|_| 1.15), ..Targets::default() },
-    };
-    let one_allocation = Comparison {
-        targets: Targets { allocations: Some(1.0), ..Targets::default() },
-        ..Comparison::default()
-    };
-    let paths = vec![
-        path("encode, storekey", Comparison::default(), || {
-            each_into(&stores, |key, out| storekey::encode(out, key).is_ok())
-        }),
-        path("encode, by hand", Comparison::default(), || {
-            each_into(&lent, |key, out| hand::encode_into(key, out).is_ok())
-        }),
-        path("encode, keyderive", beside(0, Some(1), 1.6), || {
+    let none = Comparison::default();
+    let mut paths = [
+        path("encode, storekey", none, || each_into(&stores, |key, out| storekey::encode(out, key).is_ok())),
+        path("encode, by hand", none, || each_into(&lent, |key, out| hand::encode_into(key, out).is_ok())),
+        path("encode, keyderive", none.peer(0, 1.6).floor(1, 1.15), || {
             each_into(&events, |key, out| key.encode_into(out).is_ok())
         }),
-        path("encode into an owned key, keyderive", one_allocation, || {
+        path("encode into an owned key, keyderive", none.allocations(1.0), || {
             each(&events, |key| key.encode().is_ok_and(|key| use_key(&key)))
         }),
-        path("borrowed decode, storekey", Comparison::default(), || {
+        path("borrowed decode, storekey", none, || {
             each(&stored, |key| {
                 storekey::decode_borrow::<LentStoreKey<'_>>(key).is_ok_and(|key| use_key(&key))
             })
         }),
-        path("borrowed decode, by hand", Comparison::default(), || {
+        path("borrowed decode, by hand", none, || {
             each(&encoded, |key| hand::decode(key).is_ok_and(|key| use_key(&key)))
         }),
-        path("borrowed decode, keyderive", beside(4, Some(5), 2.0), || {
+        path("borrowed decode, keyderive", none.peer(4, 2.0).floor(5, 1.15), || {
             each(&encoded, |key| LentKey::decode(key).is_ok_and(|key| use_key(&key)))
         }),
-        path("owned decode, storekey", Comparison::default(), || {
+        path("owned decode, storekey", none, || {
             each(&stored, |key| {
                 storekey::decode::<_, StoreKey>(key.as_slice()).is_ok_and(|key| use_key(&key))
             })
         }),
-        path("owned decode, keyderive", beside(7, None, 2.0), || {
+        path("owned decode, keyderive", none.peer(7, 2.0), || {
             each(&encoded, |key| EventKey::decode(key).is_ok_and(|key| use_key(&key)))
         }),
-        path("encode by data, keyderive", Comparison::default(), || {
+        path("encode by data, keyderive", none, || {
             each(&dynamic, |key| layout.encode(key.iter()).is_ok_and(|key| use_key(&key)))
         }),
-        path("borrowed decode by data, keyderive", Comparison::default(), || {
+        path("borrowed decode by data, keyderive", none, || {
             each(&encoded, |key| layout.walk(key, |_, value| _ = black_box(value)).is_ok())
         }),
-        path("owned decode by data, keyderive", Comparison::default(), || {
+        path("owned decode by data, keyderive", none, || {
             each(&encoded, |key| layout.decode(key).is_ok_and(|key| use_key(&key)))
         }),
     ];
-    Ok(Table {
+    let names: Vec<_> = paths.iter().map(|(name, ..)| *name).collect();
+    let rounds = Size { runs: size.runs * ROUNDS, ..size };
+    let costs = turns::in_turn(TITLE, &names, rounds, |path| match passes(&mut paths[path].2) {
+        true => Ok(()),
+        false => Err(format!("{}: a key was refused", names[path]).into()),
+    });
+    let line = |((name, beside, _), (cost, _)): (&Path<'_>, _)| Line::new(name, cost, *beside);
+    let lines = costs?.into_iter();
+    print(Table {
         title: TITLE.to_owned(),
         about: format!(
             "{count} varied keys of the manual's `EventKey`; decoding checks the salt. Encoding reuses one buffer. `storekey` \
@@ -98,44 +87,13 @@ pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
         ),
         unit: "key",
         units: u64::from(count) * u64::from(PASSES),
-        lines: least(paths, size)?,
-    })
+        lines: paths.iter().zip(lines).map(line).collect(),
+    });
+    Ok(())
 }
 
 fn path<'a>(name: &'static str, beside: Comparison, run: impl FnMut() -> bool + 'a) -> Path<'a> {
-    Path { name, run: Box::new(run), beside }
-}
-
-fn least(mut paths: Vec<Path<'_>>, size: Size<'_>) -> Result<Vec<Line>, Failure> {
-    let mut costs = Vec::new();
-    for path in &mut paths {
-        let mut checked = || match passes(&mut path.run) {
-            true => Ok(()),
-            false => Err(format!("{}: a key was refused", path.name).into()),
-        };
-        if size.only.is_some() {
-            turns::simulate_only(TITLE, path.name, size, checked)?;
-            costs.push(Cost::NONE);
-            continue;
-        }
-        let (result, allocations) = counted(&mut checked);
-        result?;
-        costs.push(Cost { time: Duration::MAX, allocations });
-    }
-    for _ in 0..size.runs * ROUNDS {
-        for (path, cost) in paths.iter_mut().zip(&mut costs) {
-            let before = processor_time()?;
-            passes(&mut path.run);
-            cost.time = cost.time.min(processor_time()? - before);
-        }
-    }
-    let line = |(path, cost): (Path<'_>, Cost)| Line {
-        path: path.name.to_owned(),
-        cost,
-        memory: None,
-        beside: path.beside,
-    };
-    Ok(paths.into_iter().zip(costs).map(line).collect())
+    (name, beside, Box::new(run))
 }
 
 fn passes(run: &mut dyn FnMut() -> bool) -> bool {

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::process::Command;
-use std::thread::available_parallelism;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -16,10 +17,23 @@ pub(crate) fn pin_client() {
 }
 
 /// Moves this thread to the server's core, if the client that started it is pinned to one.
-pub(crate) fn pin_server() {
+fn pin_server() {
     if available_parallelism().is_ok_and(|cores| cores.get() == 1) {
         pin_to(1);
     }
+}
+
+/// Runs a server on another core than the client's, in a thread of its own; returns the address that it sends, and the thread.
+pub(crate) fn serve_apart<F: Future>(
+    serve: impl FnOnce(mpsc::Sender<String>) -> F + Send + 'static,
+) -> (String, JoinHandle<()>) {
+    let (sender, host) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        pin_server();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime starts").block_on(serve(sender));
+    });
+    (host.recv().expect("the server listens"), thread)
 }
 
 /// If the system refuses, or there is no such core, threads stay where they are.

@@ -3,8 +3,9 @@
 use std::process::Command;
 
 use super::data::{In16, In64};
-use super::{Failure, machine, merges};
+use super::{machine, merges};
 use crate::EventKey;
+use crate::program::Failure;
 
 /// A path that runs once, to measure its memory.
 pub struct Peak {

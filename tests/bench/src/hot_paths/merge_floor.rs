@@ -8,7 +8,8 @@ use tonic::transport::Channel;
 
 use super::data::{LentReading, Outcome, Salted as _, Seen};
 use super::floor::{self, Refused};
-use super::{Failure, raw};
+use super::raw;
+use crate::program::Failure;
 use crate::{EventKey, hand};
 
 /// A bucket's stream, with its next row.

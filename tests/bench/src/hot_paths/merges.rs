@@ -5,11 +5,12 @@ use keyderive::{Client, Error};
 use tokio::runtime::Runtime;
 
 use super::data::{In16, In64, LentReading, Outcome, ROWS_A_NAME, Reading, Salted, Seen, varied};
-use super::report::{Comparison, Line, Memory, Table, Targets};
+use super::report::{Comparison, Line, Memory, Table};
 use super::server::{Server, Stored};
 use super::turns::{self, Path};
-use super::{Failure, Peak, Size, bigtable, merge_floor, raw};
+use super::{Peak, Print, Size, bigtable, merge_floor, raw};
 use crate::EventKey;
+use crate::program::Failure;
 
 /// In MiB.
 const MOST_MEMORY: f64 = 25.0;
@@ -19,18 +20,18 @@ const BY_HAND: &str = "by hand, borrowed typed rows";
 const OWNED: &str = "keyderive, owned typed rows";
 const BORROWED: &str = "keyderive, borrowed typed rows";
 
-/// Measures all merges, and passes on each table when it is complete.
-pub(super) fn measure(size: Size<'_>, done: impl Fn(Table)) -> Result<(), Failure> {
+/// Measures all merges.
+pub(super) fn measure(size: Size<'_>, print: Print<'_>) -> Result<(), Failure> {
     let rows = varied(size.rows);
-    measure_buckets::<EventKey>(&rows, size, &done)?;
-    measure_buckets::<In16>(&rows, size, &done)?;
-    measure_buckets::<In64>(&rows, size, &done)
+    measure_buckets::<EventKey>(&rows, size, print)?;
+    measure_buckets::<In16>(&rows, size, print)?;
+    measure_buckets::<In64>(&rows, size, print)
 }
 
 fn measure_buckets<K: Salted>(
     rows: &[(EventKey, Reading)],
     size: Size<'_>,
-    done: impl Fn(Table),
+    print: Print<'_>,
 ) -> Result<(), Failure> {
     let title = format!("Ordered merge of {} buckets", K::BUCKETS);
     if !size.has(&title) {
@@ -48,24 +49,17 @@ fn measure_buckets<K: Salted>(
     let mut lines = Vec::new();
     for (path, cost) in paths.iter().zip(costs) {
         let peak = Peak { path: path.name.to_owned(), buckets: K::BUCKETS, host: server.host() };
-        let beside = |less_than_peer, floor| Comparison {
-            peer: Some(0),
-            floor,
-            targets: Targets { less_than_peer, memory: Some(MOST_MEMORY), ..Targets::default() },
-        };
-        let beside = match path.name {
-            OWNED => beside(None, None),
-            BORROWED => beside(Some(6.0), paths.iter().position(|path| path.name == BY_HAND)),
+        let none = Comparison::default().peer(0, None).memory(MOST_MEMORY);
+        let beside = match (path.name, paths.iter().position(|path| path.name == BY_HAND)) {
+            (OWNED, _) => none,
+            (BORROWED, Some(floor)) => none.peer(0, 6.0).floor(floor, None),
+            (BORROWED, None) => none.peer(0, 6.0),
             _ => Comparison::default(),
         };
-        lines.push(Line {
-            path: path.name.to_owned(),
-            cost,
-            memory: Some(Memory::Process(peak.measure()?)),
-            beside,
-        });
+        let memory = Some(Memory::Process(peak.measure()?));
+        lines.push(Line { memory, ..Line::new(path.name, cost, beside) });
     }
-    done(Table {
+    print(Table {
         title,
         about: format!(
             "One stream for each bucket, merged by the key without its salt. Each user has {ROWS_A_NAME} rows at each \

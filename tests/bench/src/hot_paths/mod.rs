@@ -26,64 +26,30 @@ mod turns;
 mod write_floor;
 
 use std::cell::Cell;
-use std::fmt;
 
-pub use self::clients::{Work, run as run_clients, run_client};
-pub(crate) use self::machine::{pauses, pin_client, pin_server, status_field};
+pub use self::clients::{WORKS, run as run_clients, run_client};
+pub(crate) use self::machine::{pauses, pin_client, serve_apart, status_field};
 pub use self::memory::Peak;
+pub(crate) use self::server::Server;
+use crate::program::{Failure, named};
 
-/// Any error that ends the benchmark.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+/// A part of the page: measures it, and passes on each table when it is complete.
+#[derive(Clone, Copy)]
+pub struct Section(fn(Size<'_>, Print<'_>) -> Result<(), Failure>);
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Section {
-    Scans,
-    Rows,
-    Merges,
-    Bulk,
-    Points,
-    Recording,
-    Keys,
-}
+/// What takes the tables.
+type Print<'a> = &'a dyn Fn(report::Table);
 
-impl Section {
-    pub const ALL: [Self; 7] =
-        [Self::Scans, Self::Rows, Self::Merges, Self::Bulk, Self::Points, Self::Recording, Self::Keys];
-
-    /// Measures it, and passes on each table when it is complete.
-    fn measure(self, size: Size<'_>, print: impl Fn(report::Table)) -> Result<(), Failure> {
-        match self {
-            Self::Scans => scans::measure(size).map(print),
-            Self::Rows => rows::measure(size, print),
-            Self::Merges => merges::measure(size, print),
-            Self::Bulk => bulk::measure(size).map(print),
-            Self::Points => points::measure(size, print),
-            Self::Recording => points::measure_recording(size, print),
-            Self::Keys => keys::measure(size).map(print),
-        }
-    }
-
-    /// The section of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|section| section.to_string() == name)
-    }
-}
-
-impl fmt::Display for Section {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Scans => "scans",
-            Self::Rows => "rows",
-            Self::Merges => "merges",
-            Self::Bulk => "bulk",
-            Self::Points => "points",
-            Self::Recording => "recording",
-            Self::Keys => "keys",
-        })
-    }
-}
+/// All parts, in their order.
+pub const SECTIONS: [(&str, Section); 7] = [
+    ("scans", Section(scans::measure)),
+    ("rows", Section(rows::measure)),
+    ("merges", Section(merges::measure)),
+    ("bulk", Section(bulk::measure)),
+    ("points", Section(points::measure)),
+    ("recording", Section(points::measure_recording)),
+    ("keys", Section(keys::measure)),
+];
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -138,7 +104,7 @@ per second over a network. All paths use the same server, in another thread of t
 pub fn run(sections: &[Section], size: Size<'_>) -> Result<(), Failure> {
     machine::pin_client();
     println!("{ABOUT}\n{}\n", machine::describe(size));
-    sections.iter().try_for_each(|section| section.measure(size, |table| println!("{table}")))
+    sections.iter().try_for_each(|section| (section.0)(size, &|table| println!("{table}")))
 }
 
 /// Runs one path twice, and returns how often the first run allocates. The second run is inside of `turns::simulated`, which a simulator
@@ -146,9 +112,9 @@ pub fn run(sections: &[Section], size: Size<'_>) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When there is no such path, or it fails.
-pub fn run_only(section: Section, title: &str, path: &str, rows: u32) -> Result<u64, Failure> {
+pub fn run_only(section: &str, title: &str, path: &str, rows: u32) -> Result<u64, Failure> {
     let only = Only { title, path, allocations: Cell::new(None) };
-    section.measure(Size { only: Some(&only), ..Size::new(rows, 0) }, drop)?;
+    (named(&SECTIONS, section)?.0)(Size { only: Some(&only), ..Size::new(rows, 0) }, &drop)?;
     let absent = || format!("the section `{section}` has no path `{path}` in a table `{title}`").into();
     only.allocations.get().ok_or_else(absent)
 }

@@ -18,11 +18,12 @@ use tracing::Dispatch;
 use tracing::dispatcher::{DefaultGuard, set_default};
 
 use super::data::{FAMILY, Outcome, Reading, SITE, USER_ID, one_bucket};
-use super::report::{Comparison, Line, Memory, Table, Targets};
+use super::report::{Comparison, Line, Memory, Table};
 use super::server::{Script, Server, Stored};
 use super::turns::{self, Path};
-use super::{Failure, Size, bigtable, raw};
+use super::{Print, Size, bigtable, raw};
 use crate::EventKey;
+use crate::program::Failure;
 
 /// How many operations are in flight at a time, by table.
 const IN_FLIGHT: [u32; 3] = [1, 64, 1024];
@@ -38,6 +39,9 @@ const RUN_PART: u32 = 20;
 /// How many rows are read at a time by their keys.
 const KEYS: u32 = 100;
 
+const BY_HAND: &str = "a tonic call, its bytes made beforehand";
+const RECORDED_TOO: &str = "the same, with its metrics and spans recorded";
+
 /// Answers each read with the same row, and each write with success.
 struct Answers {
     row: Stored,
@@ -52,8 +56,8 @@ impl Script for Answers {
     }
 }
 
-/// Measures them all. `print` takes each table as it is done.
-pub(super) fn measure(size: Size<'_>, print: impl Fn(Table)) -> Result<(), Failure> {
+/// Measures them all.
+pub(super) fn measure(size: Size<'_>, print: Print<'_>) -> Result<(), Failure> {
     let stored = one_bucket(1);
     let [(key, row)] = stored.as_slice() else { return Err("there is one row".into()) };
     let encoded = Bytes::from(key.encode()?);
@@ -66,57 +70,51 @@ pub(super) fn measure(size: Size<'_>, print: impl Fn(Table)) -> Result<(), Failu
     let (read, write) = (read_request(&encoded), write_request(&encoded, row));
 
     let operations = size.rows.min(OPERATIONS);
-    let (found, written) = (Outcome::Counted(operations.into()), Outcome::Written(operations.into()));
+    let all = Outcome::Counted(operations.into());
     let (table, channel, peer, encoded) = (&table, &channel, &peer, &encoded);
     let (read, write, listener) = (&read, &write, &Listener::new());
     for in_flight in IN_FLIGHT {
+        let get = async || Ok(u64::from(table.get(key).await?.is_some()));
+        let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
+        let (get, put) = (&get, &put);
         let gets = [
-            Path::new("a tonic call, its bytes made beforehand", found, move || {
+            Path::new(BY_HAND, all, move || {
                 counted(operations, in_flight, async || raw::read_row(channel, read.clone()).await)
             }),
-            Path::new("`bigtable_rs`", found, move || {
+            Path::new("`bigtable_rs`", all, move || {
                 counted(operations, in_flight, async || bigtable::get(peer.clone(), key).await)
             }),
-            Path::new("keyderive, `get`", found, move || {
-                counted(operations, in_flight, async || Ok(u64::from(table.get(key).await?.is_some())))
-            }),
-            Path::new("the same, with its metrics and spans recorded", found, move || async move {
+            Path::new("keyderive, `get`", all, move || counted(operations, in_flight, get)),
+            Path::new(RECORDED_TOO, all, move || async move {
                 let _listening = listener.listen();
-                counted(operations, in_flight, async || Ok(u64::from(table.get(key).await?.is_some()))).await
+                counted(operations, in_flight, get).await
             }),
         ];
-        let title = format!("Reads of one row, {in_flight} in flight");
-        let costs = turns::least(&runtime, &title, &gets, size)?;
-        print(compared(title, operations, in_flight, &gets, costs));
         let puts = [
-            Path::new("a tonic call, its bytes made beforehand", written, move || async move {
-                let put = async || raw::mutate_row(channel, write.clone()).await;
-                counted(operations, in_flight, put).await.map(as_written)
+            Path::new(BY_HAND, all, move || {
+                counted(operations, in_flight, async || raw::mutate_row(channel, write.clone()).await)
             }),
-            Path::new("`bigtable_rs`", written, move || async move {
-                let put = async || bigtable::put(peer.clone(), encoded, row).await;
-                counted(operations, in_flight, put).await.map(as_written)
+            Path::new("`bigtable_rs`", all, move || {
+                counted(operations, in_flight, async || bigtable::put(peer.clone(), encoded, row).await)
             }),
-            Path::new("keyderive, `put`", written, move || async move {
-                let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
-                counted(operations, in_flight, put).await.map(as_written)
-            }),
-            Path::new("the same, with its metrics and spans recorded", written, move || async move {
+            Path::new("keyderive, `put`", all, move || counted(operations, in_flight, put)),
+            Path::new(RECORDED_TOO, all, move || async move {
                 let _listening = listener.listen();
-                let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
-                counted(operations, in_flight, put).await.map(as_written)
+                counted(operations, in_flight, put).await
             }),
         ];
-        let title = format!("Writes of one row, {in_flight} in flight");
-        let costs = turns::least(&runtime, &title, &puts, size)?;
-        print(compared(title, operations, in_flight, &puts, costs));
+        for (what, paths) in [("Reads", gets), ("Writes", puts)] {
+            let title = format!("{what} of one row, {in_flight} in flight");
+            let costs = turns::least(&runtime, &title, &paths, size)?;
+            print(compared(title, operations, in_flight, &paths, costs));
+        }
     }
     print(many(operations / KEYS, size)?);
     Ok(())
 }
 
 /// Measures what recording costs, by many short runs, since it is less than what the machine's other load changes.
-pub(super) fn measure_recording(size: Size<'_>, print: impl Fn(Table)) -> Result<(), Failure> {
+pub(super) fn measure_recording(size: Size<'_>, print: Print<'_>) -> Result<(), Failure> {
     let stored = one_bucket(1);
     let [(key, row)] = stored.as_slice() else { return Err("there is one row".into()) };
     let encoded = Bytes::from(key.encode()?);
@@ -126,7 +124,7 @@ pub(super) fn measure_recording(size: Size<'_>, print: impl Fn(Table)) -> Result
     let table = &client.table::<EventKey, Reading>("readings");
     let operations = (size.rows.min(OPERATIONS) / RUN_PART).max(1);
     let size = Size { runs: size.runs * RUN_PART as usize, ..size };
-    let (found, written) = (Outcome::Counted(operations.into()), Outcome::Written(operations.into()));
+    let done = Outcome::Counted(operations.into());
     let recording = |recording| Client::builder().record_heat(recording).emulator(server.host());
     let sampling = runtime.block_on(recording(Recording::new()))?.table::<EventKey, Reading>("readings");
     let all = runtime.block_on(recording(Recording::new().one_in(1)))?;
@@ -137,27 +135,23 @@ pub(super) fn measure_recording(size: Size<'_>, print: impl Fn(Table)) -> Result
         ("all recorded", &all),
     ];
     let gets = clients.map(|(name, table)| {
-        Path::new(name, found, move || {
+        Path::new(name, done, move || {
             counted(operations, RECORDED, async || Ok(u64::from(table.get(key).await?.is_some())))
         })
     });
-    let title = recorded_title("Reads");
-    let timed = turns::timed(&runtime, &title, &gets, size)?;
-    print(recorded(title, operations, &gets, timed));
     let puts = clients.map(|(name, table)| {
-        Path::new(name, written, move || async move {
-            let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
-            counted(operations, RECORDED, put).await.map(as_written)
+        Path::new(name, done, move || {
+            counted(operations, RECORDED, async || Ok(table.put(key, row).await.map(|()| 1)?))
         })
     });
-    let title = recorded_title("Writes");
-    let timed = turns::timed(&runtime, &title, &puts, size)?;
-    print(recorded(title, operations, &puts, timed));
+    for (what, mut paths) in [("Reads", gets), ("Writes", puts)] {
+        let none = Comparison::default();
+        (paths[1].beside, paths[2].beside) = (none.floor(0, 1.02), none.floor(0, None));
+        let title = format!("{what} of one row, with what the client does recorded, {RECORDED} in flight");
+        let timed = turns::timed(&runtime, &title, &paths, size)?;
+        print(recorded(title, operations, &paths, timed));
+    }
     Ok(())
-}
-
-fn recorded_title(operations: &str) -> String {
-    format!("{operations} of one row, with what the client does recorded, {RECORDED} in flight")
 }
 
 /// What recording costs.
@@ -178,8 +172,6 @@ fn recorded(
         format!("{half:.3}, and half of them between {quarter:.3} and {three:.3}")
     };
     let ratios: Vec<_> = times.iter().skip(1).map(|one| beside_the_first(one, &times[0])).collect();
-    let beside = |targets| Comparison { peer: None, floor: Some(0), targets };
-    let of_sample = Targets { of_floor: Some(1.02), ..Targets::default() };
     Table {
         title,
         about: format!(
@@ -192,7 +184,7 @@ fn recorded(
         ),
         unit: "operation",
         units: operations.into(),
-        lines: Line::of(paths, costs, [Comparison::default(), beside(of_sample), beside(Targets::default())]),
+        lines: Line::of(paths, costs),
     }
 }
 
@@ -227,11 +219,9 @@ fn many(reads: u32, size: Size<'_>) -> Result<Table, Failure> {
         Path::new("keyderive, `get_many`", found, move || async move {
             let get_many = async || Ok(table.get_many(keys).await?.iter().flatten().count() as u64);
             counted(reads, 1, get_many).await
-        }),
+        })
+        .beside(Comparison::default().peer(0, 1.0).floor(1, 1.25)),
     ];
-    let targets = Targets { less_than_peer: Some(1.0), of_floor: Some(1.25), ..Targets::default() };
-    let none = Comparison::default();
-    let beside = [none, none, Comparison { peer: Some(0), floor: Some(1), targets }];
     let costs = turns::least(&runtime, &title, &paths, size)?;
     Ok(Table {
         title,
@@ -240,7 +230,7 @@ fn many(reads: u32, size: Size<'_>) -> Result<Table, Failure> {
         ),
         unit: "row",
         units: (reads * KEYS).into(),
-        lines: Line::of(&paths, costs, beside),
+        lines: Line::of(&paths, costs),
     })
 }
 
@@ -261,13 +251,6 @@ async fn counted(
     Ok(Outcome::Counted(counts.iter().sum()))
 }
 
-fn as_written(outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Counted(count) => Outcome::Written(count),
-        outcome => outcome,
-    }
-}
-
 fn compared(
     title: String,
     operations: u32,
@@ -277,28 +260,12 @@ fn compared(
 ) -> Table {
     // With few operations, what they share weighs more.
     let is_loaded = in_flight >= 64;
-    let targets = Targets {
-        less_than_peer: Some(1.0),
-        of_floor: Some(1.25),
-        allocations: Some(48.0),
-        memory: is_loaded.then_some(12.0),
-    };
-    let beside = [
-        Comparison::default(),
-        Comparison::default(),
-        Comparison { peer: Some(1), floor: Some(0), targets },
-        Comparison {
-            peer: None,
-            floor: Some(2),
-            targets: Targets { of_floor: Some(1.1), ..Targets::default() },
-        },
-    ];
-    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
-        path: path.name.to_owned(),
-        cost,
-        memory: is_loaded
-            .then(|| Memory::InFlight(cost.allocations.peak as f64 / 1e3 / f64::from(in_flight))),
-        beside,
+    let none = Comparison::default();
+    let ours = none.peer(1, 1.0).floor(0, 1.25).allocations(48.0);
+    let beside = [none, none, if is_loaded { ours.memory(12.0) } else { ours }, none.floor(2, 1.1)];
+    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| {
+        let held = cost.allocations.peak as f64 / 1e3 / f64::from(in_flight);
+        Line { memory: is_loaded.then_some(Memory::InFlight(held)), ..Line::new(path.name, cost, beside) }
     });
     Table {
         title,

@@ -11,7 +11,7 @@ use keyderive_proto::PassthroughCodec;
 use keyderive_proto::data::row_range::StartKey;
 use keyderive_proto::data::{ReadRowsRequest, RowRange, RowSet};
 
-use super::Failure;
+use crate::program::Failure;
 
 pub(super) const TABLE: &str = "projects/keyderive/instances/local/tables/readings";
 

@@ -26,18 +26,13 @@ pub(super) struct Line {
 
 impl Line {
     /// The lines of these paths, without memory.
-    pub(super) fn of<'a>(
-        paths: &'a [Path<'_>],
-        costs: Vec<Cost>,
-        beside: impl IntoIterator<Item = Comparison> + 'a,
-    ) -> Vec<Self> {
-        let line = |((path, cost), beside): ((&Path<'_>, Cost), Comparison)| Self {
-            path: path.name.to_owned(),
-            cost,
-            memory: None,
-            beside,
-        };
-        paths.iter().zip(costs).zip(beside).map(line).collect()
+    pub(super) fn of(paths: &[Path<'_>], costs: Vec<Cost>) -> Vec<Self> {
+        let line = |(path, cost): (&Path<'_>, Cost)| Self::new(path.name, cost, path.beside);
+        paths.iter().zip(costs).map(line).collect()
+    }
+
+    pub(super) fn new(path: &str, cost: Cost, beside: Comparison) -> Self {
+        Self { path: path.to_owned(), cost, memory: None, beside }
     }
 }
 
@@ -56,34 +51,37 @@ impl Memory {
             Self::Process(memory) | Self::InFlight(memory) => memory,
         }
     }
-
-    fn unit(self) -> &'static str {
-        match self {
-            Self::Process(_) => " MiB",
-            Self::InFlight(_) => " KB",
-        }
-    }
 }
 
-/// The lines that a path is compared with, by index, and its targets.
-#[derive(Clone, Copy, Default)]
+/// What a path is compared with, and its targets.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Comparison {
-    pub(super) peer: Option<usize>,
-    pub(super) floor: Option<usize>,
-    pub(super) targets: Targets,
+    /// The line of the peer, and the least factor by which the path must be faster.
+    peer: Option<(usize, Option<f64>)>,
+    /// The line of the floor, and the most time, as a multiple of the floor's.
+    floor: Option<(usize, Option<f64>)>,
+    /// The most allocations per unit.
+    allocations: Option<f64>,
+    /// The most memory, in the unit of the measure.
+    memory: Option<f64>,
 }
 
-/// The targets of a path.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Targets {
-    /// The least factor by which the path must be faster than the peer.
-    pub(super) less_than_peer: Option<f64>,
-    /// The most time, as a multiple of the floor's.
-    pub(super) of_floor: Option<f64>,
-    /// The most allocations per unit.
-    pub(super) allocations: Option<f64>,
-    /// The most memory, in the unit of the measure.
-    pub(super) memory: Option<f64>,
+impl Comparison {
+    pub(super) fn peer(self, line: usize, less: impl Into<Option<f64>>) -> Self {
+        Self { peer: Some((line, less.into())), ..self }
+    }
+
+    pub(super) fn floor(self, line: usize, most: impl Into<Option<f64>>) -> Self {
+        Self { floor: Some((line, most.into())), ..self }
+    }
+
+    pub(super) fn allocations(self, most: f64) -> Self {
+        Self { allocations: Some(most), ..self }
+    }
+
+    pub(super) fn memory(self, most: f64) -> Self {
+        Self { memory: Some(most), ..self }
+    }
 }
 
 impl Table {
@@ -92,50 +90,41 @@ impl Table {
     }
 
     fn write_line(&self, line: &Line, has_memory: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Comparison { peer, floor, targets } = line.beside;
+        let beside = line.beside;
         let time = line.cost.time.as_secs_f64();
         let time_of = |line: usize| self.lines[line].cost.time.as_secs_f64();
-        let peer = peer.map(|peer| time_of(peer) / time);
-        let floor = floor.map(|floor| time / time_of(floor));
+        let peer = beside.peer.map(|(peer, _)| time_of(peer) / time);
+        let floor = beside.floor.map(|(floor, _)| time / time_of(floor));
         let allocations = self.allocations(line);
-        let measured = [
-            (targets.less_than_peer, peer, Relation::AtLeast, " x less"),
-            (targets.of_floor, floor, Relation::AtMost, " x the floor"),
-            (targets.allocations, Some(allocations), Relation::AtMost, " allocations"),
-            (
-                targets.memory,
-                line.memory.map(Memory::value),
-                Relation::AtMost,
-                line.memory.map_or("", Memory::unit),
-            ),
+        let memory = line.memory.map(Memory::value);
+        let unit = match line.memory {
+            Some(Memory::Process(_)) => " MiB",
+            Some(Memory::InFlight(_)) => " KB",
+            None => "",
+        };
+        let at_most = |bound: Option<f64>, value: Option<f64>, unit| {
+            Some((bound?, '≤', value.is_some_and(|value| value <= bound.unwrap_or(f64::NAN)), unit))
+        };
+        let less = beside.peer.and_then(|(_, less)| less);
+        let targets = [
+            less.map(|less| (less, '≥', peer.is_some_and(|peer| peer >= less), " x less")),
+            at_most(beside.floor.and_then(|(_, most)| most), floor, " x the floor"),
+            at_most(beside.allocations, Some(allocations), " allocations"),
+            at_most(beside.memory, memory, unit),
         ];
-        let targets = measured.into_iter().filter_map(|(bound, value, relation, unit)| {
-            let (bound, value) = (bound?, value.unwrap_or(f64::NAN));
-            let (sign, is_met) = match relation {
-                Relation::AtLeast => ('≥', value >= bound),
-                Relation::AtMost => ('≤', value <= bound),
-            };
+        let targets = targets.into_iter().flatten().map(|(bound, sign, is_met, unit)| {
             let target = format!("{sign} {bound}{unit}");
-            Some(if is_met { target } else { format!("**{target}: missed**") })
+            if is_met { target } else { format!("**{target}: missed**") }
         });
         let targets = targets.collect::<Vec<_>>().join(", ");
 
         let nanos = time * 1e9 / self.units as f64;
         write!(f, "| {} | {nanos:.1} ns | {allocations:.2} | ", line.path)?;
         if has_memory {
-            write!(
-                f,
-                "{} | ",
-                shown(line.memory.map(Memory::value), 1, line.memory.map_or("", Memory::unit))
-            )?;
+            write!(f, "{} | ", shown(memory, 1, unit))?;
         }
         writeln!(f, "{} | {} | {targets} |", shown(peer, 1, " x less"), shown(floor, 2, " x"))
     }
-}
-
-enum Relation {
-    AtLeast,
-    AtMost,
 }
 
 fn shown(value: Option<f64>, digits: usize, unit: &str) -> String {
@@ -166,32 +155,22 @@ mod tests {
 
     #[test]
     fn what_is_missed_is_marked() {
-        let line = |path: &str, micros, beside| Line {
-            path: path.to_owned(),
-            cost: Cost {
-                time: Duration::from_micros(micros),
-                allocations: Allocations { count: 1000, peak: 0 },
-            },
-            memory: None,
-            beside,
+        let line = |path: &str, micros, beside| {
+            let allocations = Allocations { count: 1000, peak: 0 };
+            Line::new(path, Cost { time: Duration::from_micros(micros), allocations }, beside)
         };
-        let targets = |less, of| Targets {
-            less_than_peer: Some(less),
-            of_floor: Some(of),
-            allocations: Some(1.0),
-            memory: None,
-        };
-        let beside = |targets| Comparison { peer: Some(0), floor: Some(1), targets };
+        let none = Comparison::default();
+        let beside = none.peer(0, 4.0).floor(1, 2.0).allocations(1.0);
         let table = Table {
             title: "Scans".to_owned(),
             about: "All read the same.".to_owned(),
             unit: "row",
             units: 1000,
             lines: vec![
-                line("peer", 800, Comparison::default()),
-                line("floor", 100, Comparison::default()),
-                line("good", 200, beside(targets(4.0, 2.0))),
-                line("bad", 250, beside(targets(4.0, 2.0))),
+                line("peer", 800, none),
+                line("floor", 100, none),
+                line("good", 200, beside),
+                line("bad", 250, beside),
             ],
         };
         let lines: Vec<_> = table.to_string().lines().map(str::to_owned).skip(4).collect();

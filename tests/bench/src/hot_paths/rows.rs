@@ -8,10 +8,11 @@ use tonic::transport::Channel;
 
 use super::data::{Outcome, SITE, Seen, USER_ID, one_bucket};
 use super::floor::{self, Columns, Refused, number, text};
-use super::report::{Comparison, Line, Table, Targets};
+use super::report::{Comparison, Line, Table};
 use super::server::{Server, Stored};
 use super::turns::{self, Path};
-use super::{Failure, Size, raw};
+use super::{Print, Size, raw};
+use crate::program::Failure;
 use crate::{EventKey, LentKey, hand};
 
 /// A row type, owned and borrowed, with the code by hand that reads it.
@@ -137,7 +138,7 @@ shapes! {
 }
 
 /// Measures each shape.
-pub(super) fn measure(size: Size<'_>, print: impl Fn(Table)) -> Result<(), Failure> {
+pub(super) fn measure(size: Size<'_>, print: Print<'_>) -> Result<(), Failure> {
     if size.has(Visit::TITLE) {
         print(measure_shape::<Visit>(size)?);
     }
@@ -163,6 +164,7 @@ fn measure_shape<S: Shape>(size: Size<'_>) -> Result<Table, Failure> {
     let runtime = turns::runtime()?;
     let channel = runtime.block_on(raw::connect(&server.host()))?;
     let client = runtime.block_on(Client::emulator(server.host()))?;
+    let none = Comparison::default();
     let paths = [
         Path::new("by hand, borrowed", read, || {
             by_hand::<S>(&channel, |seen, key, row| {
@@ -171,20 +173,14 @@ fn measure_shape<S: Shape>(size: Size<'_>) -> Result<Table, Failure> {
         }),
         Path::new("by hand, owned", read, || {
             by_hand::<S>(&channel, |seen, key, row| {
-                let key = owned_key(key);
+                let key = key.to_owned();
                 let row = S::owned(&row);
                 seen.cells_of(&key.lend(), row.sum());
             })
         }),
-        Path::new("keyderive, owned", read, || owned::<S>(&client)),
-        Path::new("keyderive, borrowed", read, || borrowed::<S>(&client)),
+        Path::new("keyderive, owned", read, || owned::<S>(&client)).beside(none.floor(1, 1.3)),
+        Path::new("keyderive, borrowed", read, || borrowed::<S>(&client)).beside(none.floor(0, 1.3)),
     ];
-    let beside = |floor| Comparison {
-        peer: None,
-        floor: Some(floor),
-        targets: Targets { of_floor: Some(1.3), ..Targets::default() },
-    };
-    let beside = [Comparison::default(), Comparison::default(), beside(1), beside(0)];
     let costs = turns::least(&runtime, S::TITLE, &paths, size)?;
     Ok(Table {
         title: S::TITLE.to_owned(),
@@ -193,13 +189,8 @@ fn measure_shape<S: Shape>(size: Size<'_>) -> Result<Table, Failure> {
             .to_owned(),
         unit: "row",
         units: rows.into(),
-        lines: Line::of(&paths, costs, beside),
+        lines: Line::of(&paths, costs),
     })
-}
-
-fn owned_key(key: &LentKey<'_>) -> EventKey {
-    let LentKey { user_id, site, at, seq } = *key;
-    EventKey { user_id: user_id.to_owned(), site: site.to_owned(), at, seq }
 }
 
 async fn by_hand<S: Shape>(

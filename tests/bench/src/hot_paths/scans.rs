@@ -8,14 +8,15 @@ use keyderive_tests::raw_client::RawClient;
 use tonic::transport::Channel;
 
 use super::data::{LentReading, Outcome, Reading, SITE, Seen, USER_ID, one_bucket};
-use super::report::{Comparison, Line, Table, Targets};
+use super::report::{Comparison, Line, Table};
 use super::server::{Server, Stored};
 use super::turns::{self, Path};
-use super::{Failure, Size, bigtable, floor, raw};
+use super::{Print, Size, bigtable, floor, raw};
+use crate::program::Failure;
 use crate::{EventKey, LentKey, hand};
 
 /// Measures them all.
-pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
+pub(super) fn measure(size: Size<'_>, print: Print<'_>) -> Result<(), Failure> {
     const TITLE: &str = "Scans";
     let rows = size.rows;
     let stored = one_bucket(rows);
@@ -31,36 +32,22 @@ pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
     let client = runtime.block_on(Client::emulator(server.host()))?;
     let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
     let layout = TableLayout::of::<EventKey, Reading>("readings");
+    let none = Comparison::default();
     let paths = [
         Path::new("`bigtable_rs`, owned typed rows", read, || bigtable::scan(peer.clone())),
         Path::new("transport only, nothing parsed", bytes, || transport_only(&channel)),
         Path::new("by hand, borrowed typed rows", read, || by_hand_borrowed(&channel)),
         Path::new("by hand, owned typed rows", read, || by_hand_owned(&channel)),
         Path::new("decoded into generated messages, chunks only counted", count, || generated(&channel)),
-        Path::new("keyderive, owned typed rows", read, || owned(&client)),
-        Path::new("keyderive, borrowed typed rows", read, || borrowed(&client)),
+        Path::new("keyderive, owned typed rows", read, || owned(&client))
+            .beside(none.peer(0, 3.0).floor(3, None).allocations(4.0)),
+        Path::new("keyderive, borrowed typed rows", read, || borrowed(&client))
+            .beside(none.peer(0, 6.0).floor(2, 1.5).allocations(0.1)),
         Path::new("keyderive, owned rows by data", read, || owned_by_data(&client, &layout)),
         Path::new("keyderive, borrowed rows by data", read, || borrowed_by_data(&client, &layout)),
     ];
-    let owned = Comparison {
-        peer: Some(0),
-        floor: Some(3),
-        targets: Targets { less_than_peer: Some(3.0), allocations: Some(4.0), ..Targets::default() },
-    };
-    let borrowed = Comparison {
-        peer: Some(0),
-        floor: Some(2),
-        targets: Targets {
-            less_than_peer: Some(6.0),
-            of_floor: Some(1.5),
-            allocations: Some(0.1),
-            ..Targets::default()
-        },
-    };
-    let none = Comparison::default();
-    let beside = [none, none, none, none, none, owned, borrowed, none, none];
     let costs = turns::least(&runtime, TITLE, &paths, size)?;
-    Ok(Table {
+    print(Table {
         title: TITLE.to_owned(),
         about: "One stream of the rows of one bucket. Keys are the manual's `EventKey`; decoding checks the salt. The peer and \
                 keyderive decode keys with the derive, the hand-written paths with code for this key type only. Every path \
@@ -68,8 +55,9 @@ pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
             .to_owned(),
         unit: "row",
         units: rows.into(),
-        lines: Line::of(&paths, costs, beside),
-    })
+        lines: Line::of(&paths, costs),
+    });
+    Ok(())
 }
 
 async fn transport_only(channel: &Channel) -> Result<Outcome, Failure> {
@@ -101,13 +89,7 @@ async fn by_hand_owned(channel: &Channel) -> Result<Outcome, Failure> {
         let mut rest = message.as_ref();
         while let Some(row) = floor::next_row(&mut rest)? {
             let key = hand::decode(row.key).map_err(|_| floor::Refused)?;
-            let key = EventKey {
-                user_id: key.user_id.to_owned(),
-                site: key.site.to_owned(),
-                at: key.at,
-                seq: key.seq,
-            };
-            let row = row.reading.to_owned();
+            let (key, row) = (key.to_owned(), row.reading.to_owned());
             seen.row(&key.lend(), row.lend());
         }
     }

@@ -12,7 +12,7 @@ use keyderive_proto::data::{MutateRowsRequest, MutateRowsResponse, ReadRowsReque
 use keyderive_proto::values::Status;
 use keyderive_scripted::{Answer, Cell, FAMILY, Mock, Request, Rpc, encode_rows};
 use prost::Message as _;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::data::{Reading, cell_written};
 use super::floor::{self, BYTES};
@@ -84,10 +84,15 @@ pub(super) trait Script: Send + Sync + 'static {
 }
 
 /// A server in a thread of its own, on another core than the client's. It ends when dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     host: String,
-    stop: Option<oneshot::Sender<()>>,
+    commands: Option<UnboundedSender<Command>>,
     thread: Option<JoinHandle<()>>,
+}
+
+enum Command {
+    Stop,
+    Start,
 }
 
 impl Server {
@@ -96,29 +101,47 @@ impl Server {
             Rpc::ReadRows | Rpc::MutateRow | Rpc::MutateRows => script.answer(request),
             _ => Answer::new(),
         };
-        let mock = Mock::new().by(rule).admin_by(|_| Answer::table([FAMILY])).unrecorded();
-        let (stop, stopped) = oneshot::channel();
-        let (sender, host) = std::sync::mpsc::channel();
-        let thread = thread::spawn(move || {
-            machine::pin_server();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async move {
-                sender.send(mock.listen().await).unwrap();
-                let _ = stopped.await;
-            });
+        Self::serve(Mock::new().by(rule).admin_by(|_| Answer::table([FAMILY])).unrecorded())
+    }
+
+    pub(crate) fn serve(mock: Mock) -> Self {
+        let (commands, mut received) = unbounded_channel();
+        let (host, thread) = machine::serve_apart(async move |sender| {
+            sender.send(mock.listen().await).expect("the starter waits");
+            while let Some(command) = received.recv().await {
+                match command {
+                    Command::Stop => mock.stop().await,
+                    Command::Start => drop(mock.listen().await),
+                }
+            }
         });
-        Self { host: host.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+        Self { host, commands: Some(commands), thread: Some(thread) }
     }
 
     /// Its address, as `Client::emulator` takes it.
-    pub(super) fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         self.host.clone()
+    }
+
+    /// Ends the server as if its process died.
+    pub(crate) fn stop(&self) {
+        self.send(Command::Stop);
+    }
+
+    /// Starts it again at the same port.
+    pub(crate) fn restart(&self) {
+        self.send(Command::Start);
+    }
+
+    fn send(&self, command: Command) {
+        let commands = self.commands.as_ref().expect("the server runs");
+        assert!(commands.send(command).is_ok(), "the server runs");
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.stop.take();
+        self.commands.take();
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(thread::panicking() || matches!(ended, Some(Ok(()))), "the scripted server has failed");
     }

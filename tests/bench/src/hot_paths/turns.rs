@@ -6,10 +6,12 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
+use super::Size;
 use super::data::Outcome;
-use super::{Failure, Size};
+use super::report::Comparison;
 use crate::allocations::{Allocations, counted};
 use crate::meter::processor_time;
+use crate::program::Failure;
 
 /// A run that takes longer hangs.
 const MOST_TIME: Duration = Duration::from_secs(300);
@@ -19,6 +21,7 @@ type Run<'a> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<Outcome, Failu
 /// One of several ways to do the same.
 pub(super) struct Path<'a> {
     pub(super) name: &'static str,
+    pub(super) beside: Comparison,
     /// What the path must have seen.
     expected: Outcome,
     run: Run<'a>,
@@ -29,7 +32,12 @@ impl<'a> Path<'a> {
     where
         F: Future<Output = Result<Outcome, Failure>> + 'a,
     {
-        Self { name, expected, run: Box::new(move || Box::pin(run())) }
+        Self { name, beside: Comparison::default(), expected, run: Box::new(move || Box::pin(run())) }
+    }
+
+    /// The same, compared with others.
+    pub(super) fn beside(self, beside: Comparison) -> Self {
+        Self { beside, ..self }
     }
 
     /// Runs the path once.
@@ -56,19 +64,17 @@ pub(super) struct Cost {
     pub(super) allocations: Allocations,
 }
 
+impl Cost {
+    /// Of a path that does not run.
+    const NONE: Self = Self { time: Duration::ZERO, allocations: Allocations { count: 0, peak: 0 } };
+}
+
 /// A runtime on this thread alone.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
-impl Cost {
-    /// Of a path that does not run.
-    pub(super) const NONE: Self =
-        Self { time: Duration::ZERO, allocations: Allocations { count: 0, peak: 0 } };
-}
-
-/// The least cost of each path, over as many runs in turn as `size` says. Before them, one run warms up,
-/// and another counts the allocations.
+/// The least cost of each path, over as many runs in turn as `size` says.
 pub(super) fn least(
     runtime: &Runtime,
     title: &str,
@@ -85,24 +91,34 @@ pub(super) fn timed(
     paths: &[Path<'_>],
     size: Size<'_>,
 ) -> Result<Vec<(Cost, Vec<Duration>)>, Failure> {
+    let names: Vec<_> = paths.iter().map(|path| path.name).collect();
+    in_turn(title, &names, size, |path| paths[path].run_checked(runtime))
+}
+
+/// Runs each of these paths in turn, and measures it. Before that, one run warms up, and another counts the allocations.
+pub(super) fn in_turn(
+    title: &str,
+    names: &[&str],
+    size: Size<'_>,
+    mut run: impl FnMut(usize) -> Result<(), Failure>,
+) -> Result<Vec<(Cost, Vec<Duration>)>, Failure> {
     if size.only.is_some() {
-        for path in paths {
-            simulate_only(title, path.name, size, || path.run_checked(runtime))?;
+        for (path, name) in names.iter().enumerate() {
+            simulate_only(title, name, size, || run(path))?;
         }
-        return Ok(vec![(Cost::NONE, Vec::new()); paths.len()]);
+        return Ok(vec![(Cost::NONE, Vec::new()); names.len()]);
     }
-    let runs = size.runs;
-    let mut costs = Vec::with_capacity(paths.len());
-    for path in paths {
-        path.run_checked(runtime)?;
-        let (result, allocations) = counted(|| path.run_checked(runtime));
-        costs.push((Cost { time: Duration::MAX, allocations }, Vec::with_capacity(runs)));
+    let mut costs = Vec::with_capacity(names.len());
+    for path in 0..names.len() {
+        run(path)?;
+        let (result, allocations) = counted(|| run(path));
+        costs.push((Cost { time: Duration::MAX, allocations }, Vec::with_capacity(size.runs)));
         result?;
     }
-    for _ in 0..runs {
-        for (path, (cost, times)) in paths.iter().zip(&mut costs) {
+    for _ in 0..size.runs {
+        for (path, (cost, times)) in costs.iter_mut().enumerate() {
             let before = processor_time()?;
-            path.run_checked(runtime)?;
+            run(path)?;
             let time = processor_time()? - before;
             cost.time = cost.time.min(time);
             times.push(time);
@@ -112,7 +128,7 @@ pub(super) fn timed(
 }
 
 /// Runs a path for a simulator, if it is the one that `size` asks for.
-pub(super) fn simulate_only(
+fn simulate_only(
     title: &str,
     path: &str,
     size: Size<'_>,

@@ -7,7 +7,8 @@ use tonic::transport::Channel;
 
 use super::data::{FAMILY, Outcome, Reading, Salted as _};
 use super::floor::{self, BYTES, Refused};
-use super::{Failure, raw};
+use super::raw;
+use crate::program::Failure;
 use crate::{EventKey, hand};
 
 const TABLE_NAME: u8 = 1 << 3 | BYTES as u8;

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
-use std::thread;
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -19,8 +18,10 @@ use tokio::time::Instant;
 
 use super::latency::{SECONDS, call};
 use super::open_loop::{self, shown};
-use super::{Failure, KEY, READING, read_or_write, table};
+use super::{KEY, READING, read_or_write, table};
+use crate::hot_paths::{pauses, serve_apart, status_field};
 use crate::meter::processor_time;
+use crate::program::{Failure, print_head, print_line};
 
 /// How long the server takes.
 const FAR: Duration = Duration::from_millis(20);
@@ -58,7 +59,7 @@ pub(super) async fn print() -> Result<(), Failure> {
         each.as_secs_f64() * 1e6,
     );
     let most = 1.0 / each.as_secs_f64();
-    let (share, longest) = crate::hot_paths::pauses();
+    let (share, longest) = pauses();
     println!(
         "By its processor time, the client's core can carry {most:.0} a second. What an operation takes beside the 20 ms of the \
          server, which does nothing but wait for the next moment to answer; before that, the machine kept an idle loop off the \
@@ -66,13 +67,13 @@ pub(super) async fn print() -> Result<(), Failure> {
         share * 100.0,
         shown(longest),
     );
-    println!("| operations a second | p50 | p99 | p99.9 | errors |\n|---|---|---|---|---|");
+    print_head(&["operations a second", "p50", "p99", "p99.9", "errors"]);
     for share in [0.25, 0.5] {
         let rate = (most * share) as u32;
         let run = open_loop::run(rate, SECONDS, |number| call(&table, number), |_| ()).await;
         let all = run.between(0, SECONDS);
         let own = |share: f64| shown(all.quantile(share).saturating_sub(FAR));
-        println!("| {rate} | {} | {} | {} | {} |", own(0.5), own(0.99), own(0.999), all.errors);
+        print_line(&[&rate.to_string(), &own(0.5), &own(0.99), &own(0.999), &all.errors.to_string()]);
     }
     println!();
     Ok(())
@@ -80,28 +81,23 @@ pub(super) async fn print() -> Result<(), Failure> {
 
 /// The resident memory of this process, in MiB.
 fn resident() -> Result<u64, Failure> {
-    let resident = crate::hot_paths::status_field("VmRSS:").ok_or("the system does not tell")?;
+    let resident = status_field("VmRSS:").ok_or("the system does not tell")?;
     Ok(resident.trim_end_matches(" kB").parse::<u64>()? / 1024)
 }
 
 /// Starts the server in a thread of its own, which ends with the program, and returns its address.
 fn start() -> Result<String, Failure> {
-    let (sender, host) = std::sync::mpsc::channel();
     let answers = Answers::new()?;
-    thread::spawn(move || {
-        crate::hot_paths::pin_server();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime starts").block_on(async move {
-            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-            sender.send(listener.local_addr().expect("it listens").to_string()).expect("the starter waits");
-            while let Ok((socket, _)) = listener.accept().await {
-                // A client that goes away ends its connection.
-                let answers = answers.clone();
-                tokio::spawn(async move { serve(socket, answers).await.unwrap_or_default() });
-            }
-        });
+    let (host, _) = serve_apart(async move |sender| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        sender.send(listener.local_addr().expect("it listens").to_string()).expect("the starter waits");
+        while let Ok((socket, _)) = listener.accept().await {
+            // A client that goes away ends its connection.
+            let answers = answers.clone();
+            tokio::spawn(async move { serve(socket, answers).await.unwrap_or_default() });
+        }
     });
-    Ok(host.recv()?)
+    Ok(host)
 }
 
 /// The messages of the answers, with their prefixes.

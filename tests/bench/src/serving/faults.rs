@@ -8,7 +8,8 @@ use keyderive::client::{Hedging, Settings};
 
 use super::open_loop::{self, shown};
 use super::server::{Fault, Server};
-use super::{Failure, Size, block_on, read, read_or_write, table};
+use super::{Size, block_on, read, read_or_write, table};
+use crate::program::{Failure, print_head, print_line};
 
 /// How the client is set in one line of the table.
 type Change = fn(&mut Settings);
@@ -27,78 +28,61 @@ struct Case {
     reads: bool,
 }
 
+/// No fault.
+const NONE: Case = Case {
+    what: "nothing",
+    fault: Fault::None,
+    settings: |_| (),
+    each_second: |_, _| (),
+    lasts: None,
+    reads: false,
+};
+
 const CASES: [Case; 8] = [
-    Case {
-        what: "nothing",
-        fault: Fault::None,
-        settings: |_| (),
-        each_second: |_, _| (),
-        lasts: None,
-        reads: false,
-    },
+    NONE,
     Case {
         what: "one connection of four stalls",
-        fault: Fault::None,
-        settings: |_| (),
         each_second: |server, second| {
             if second == 0 {
                 server.mock().freeze_oldest();
             }
         },
-        lasts: None,
-        reads: false,
+        ..NONE
     },
     Case {
         what: "GOAWAY on every connection, every second",
-        fault: Fault::None,
-        settings: |_| (),
         each_second: |server, _| server.mock().go_away(),
-        lasts: None,
-        reads: false,
+        ..NONE
     },
     Case {
         what: "1 % of the answers take 500 ms, reads only",
         fault: Fault::SlowAtTimes(0.01),
-        settings: |_| (),
-        each_second: |_, _| (),
-        lasts: None,
         reads: true,
+        ..NONE
     },
     Case {
         what: "the same, with `Hedging::Adaptive`",
         fault: Fault::SlowAtTimes(0.01),
         settings: |settings| settings.hedging = Hedging::Adaptive,
-        each_second: |_, _| (),
-        lasts: None,
         reads: true,
+        ..NONE
     },
-    Case {
-        what: "30 % UNAVAILABLE, with the retry budget",
-        fault: Fault::Unavailable(0.3),
-        settings: |_| (),
-        each_second: |_, _| (),
-        lasts: None,
-        reads: false,
-    },
+    Case { what: "30 % UNAVAILABLE, with the retry budget", fault: Fault::Unavailable(0.3), ..NONE },
     Case {
         what: "30 % UNAVAILABLE, without it",
         fault: Fault::Unavailable(0.3),
         settings: |settings| settings.retry_budget = false,
-        each_second: |_, _| (),
-        lasts: None,
-        reads: false,
+        ..NONE
     },
     Case {
         what: "the server is gone for 5 s",
-        fault: Fault::None,
-        settings: |_| (),
         each_second: |server, second| match second {
             0 => server.stop(),
             5 => server.restart(),
             _ => {}
         },
         lasts: Some(5),
-        reads: false,
+        ..NONE
     },
 ];
 
@@ -111,8 +95,7 @@ pub(super) fn print(size: Size) -> Result<(), Failure> {
          operation. All is well again from the first second on in which nothing fails and p99 is as before, counted from the \
          fault's end.\n"
     );
-    println!("| fault | part | p50 | p99 | p99.9 | slowest | errors | requests | well again |");
-    println!("|---|---|---|---|---|---|---|---|---|");
+    print_head(&["fault", "part", "p50", "p99", "p99.9", "slowest", "errors", "requests", "well again"]);
     for case in &CASES {
         block_on(measure(case, size))??;
     }
@@ -148,8 +131,9 @@ async fn measure(case: &Case, Size { rate, seconds }: Size) -> Result<(), Failur
     for (number, part) in (0..).zip(["before", "during", "after"]) {
         let operations = run.between(number * third, (number + 1) * third);
         let [p50, p99, p999, most] = [0.5, 0.99, 0.999, 1.0].map(|share| shown(operations.quantile(share)));
-        let requests = (seen[number as usize + 1] - seen[number as usize]) as f64 / operations.count() as f64;
-        let errors = 100.0 * operations.errors as f64 / operations.count() as f64;
+        let count = operations.count() as f64;
+        let requests = format!("{:.2}", (seen[number as usize + 1] - seen[number as usize]) as f64 / count);
+        let errors = format!("{:.2} %", 100.0 * operations.errors as f64 / count);
         // As before, but for the noise of a second.
         let well = match part {
             "after" => well_again(
@@ -160,9 +144,7 @@ async fn measure(case: &Case, Size { rate, seconds }: Size) -> Result<(), Failur
             _ => String::new(),
         };
         let what = if number == 0 { case.what } else { "" };
-        println!(
-            "| {what} | {part} | {p50} | {p99} | {p999} | {most} | {errors:.2} % | {requests:.2} | {well} |"
-        );
+        print_line(&[what, part, &p50, &p99, &p999, &most, &errors, &requests, &well]);
     }
     Ok(())
 }

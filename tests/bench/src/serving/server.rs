@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use keyderive_proto::data::{MutateRowResponse, ReadRowsResponse};
 use keyderive_scripted::{Answer, Mock, Request, Rpc, encode_rows};
 use prost::Message as _;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tonic::Code;
 
 use super::{KEY, READING};
+use crate::hot_paths;
 
 /// What the server does while its fault is on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,16 +24,9 @@ pub(super) enum Fault {
 
 pub(super) struct Server {
     mock: Mock,
-    host: String,
+    server: hot_paths::Server,
     is_on: Arc<AtomicBool>,
     requests: Arc<AtomicU64>,
-    commands: Option<UnboundedSender<Command>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-enum Command {
-    Stop,
-    Start,
 }
 
 impl Server {
@@ -63,28 +55,11 @@ impl Server {
             }
         };
         let mock = Mock::new().by(rule).admin_by(|_| Answer::table(["cf"])).unrecorded();
-        let (commands, mut received) = unbounded_channel();
-        let (sender, host) = std::sync::mpsc::channel();
-        let served = mock.clone();
-        let thread = thread::spawn(move || {
-            crate::hot_paths::pin_server();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.expect("a runtime starts").block_on(async move {
-                sender.send(served.listen().await).expect("the starter waits");
-                while let Some(command) = received.recv().await {
-                    match command {
-                        Command::Stop => served.stop().await,
-                        Command::Start => drop(served.listen().await),
-                    }
-                }
-            });
-        });
-        let host = host.recv().expect("the server listens");
-        Self { mock, host, is_on, requests, commands: Some(commands), thread: Some(thread) }
+        Self { server: hot_paths::Server::serve(mock.clone()), mock, is_on, requests }
     }
 
     pub(super) fn host(&self) -> String {
-        self.host.clone()
+        self.server.host()
     }
 
     /// Switches the fault on or off.
@@ -101,26 +76,11 @@ impl Server {
         &self.mock
     }
 
-    /// Ends the server as if its process died.
     pub(super) fn stop(&self) {
-        self.send(Command::Stop);
+        self.server.stop();
     }
 
-    /// Starts it again at the same port.
     pub(super) fn restart(&self) {
-        self.send(Command::Start);
-    }
-
-    fn send(&self, command: Command) {
-        let commands = self.commands.as_ref().expect("the server runs");
-        assert!(commands.send(command).is_ok(), "the server runs");
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.commands.take();
-        let ended = self.thread.take().map(JoinHandle::join);
-        assert!(thread::panicking() || matches!(ended, Some(Ok(()))), "the scripted server has failed");
+        self.server.restart();
     }
 }

@@ -1,7 +1,5 @@
 //! The program, started as the conformance suite does.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
-
 mod conformance;
 mod operations;
 

@@ -4,56 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use fastrand::Rng;
-use keyderive_tests::{amount, variable};
+use keyderive_tests::amount;
+use keyderive_tests::hostile::{mutated, random, text};
 
 use crate::import::{User, UserKey};
 use crate::server::{Folder, stored, table, wait};
 
-const PARTS: [&str; 22] = [
-    "id",
-    "name",
-    "age",
-    "cf:",
-    ":",
-    "*",
-    ":key",
-    "0x31",
-    ",",
-    "\"",
-    "\n",
-    "\r",
-    "\\empty",
-    "7",
-    "-1",
-    "1e999",
-    "{",
-    "}",
-    "null",
-    "\u{1b}[31m",
-    "\u{202e}",
-    "\0",
-];
-
 fn rounds() -> u64 {
     amount("KEYDERIVE_HOSTILE_RUNS", "rounds of the command on mutated inputs", 25, 1000)
-}
-
-fn random(kind: u64) -> Rng {
-    Rng::with_seed(variable("KEYDERIVE_HOSTILE_SEED", 1) << 8 | kind)
-}
-
-fn mutated(text: &str, random: &mut Rng) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    for _ in 0..random.usize(1..5) {
-        let at = random.usize(..bytes.len());
-        match random.u8(..4) {
-            0 => bytes[at] = random.u8(..),
-            1 => _ = bytes.remove(at),
-            _ => drop(bytes.splice(at..at, PARTS[random.usize(..PARTS.len())].bytes())),
-        }
-    }
-    bytes
 }
 
 #[test]
@@ -67,11 +25,12 @@ fn inputs() {
             false => ("json", "{\"id\":7,\"cf:name\":\"Corrie\",\"age\":42}\n"),
         };
         let mut input = if format == "csv" { b"id,name,age\n".to_vec() } else { Vec::new() };
-        if round % 5 == 0 {
-            input = mutated("id,name,age\n", &mut random);
+        if round % 3 == 0 {
+            input = mutated(&mut random, b"id,name,age\n");
+            input = mutated(&mut random, &input);
         }
         for _ in 0..200 {
-            input.extend(mutated(line, &mut random));
+            input.extend(mutated(&mut random, line.as_bytes()));
         }
         let stop = ["import", "inputs", "-", "--format", format];
         let dry = folder.run_with(&stop, &input);
@@ -111,10 +70,7 @@ fn arguments() {
     };
     let (mut rows, mut changes) = (fill(), 0);
     for _ in 0..rounds() {
-        let mut text = || {
-            let text: String = (0..random.usize(1..5)).map(|_| PARTS[random.usize(..PARTS.len())]).collect();
-            text.replace('\0', "\\x00")
-        };
+        let mut text = || text(&mut random).replace('\0', "\\x00");
         let (one, other) = (text(), text());
         let condition = format!("id{one}");
         let commands = [

@@ -1,7 +1,5 @@
 //! Commands that change tables, run as programs against an embedded Bigtable on a port.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
-
 mod apply;
 mod copy;
 mod delete;

@@ -1,6 +1,6 @@
 //! What `keyderive codegen` writes: it means the layouts that it is of, and no name of a layout is more than a name; and `keyderive layouts`.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::duplicated_attributes, reason = "these are tests")]
+#![allow(clippy::duplicated_attributes, reason = "key types have several salts")]
 
 mod hostile;
 mod layouts;

@@ -10,6 +10,7 @@ use keyderive::RowKey;
 use keyderive::dynamic::{KeyLayout, TableLayout, Value};
 use keyderive::key::{Field, FieldValues, Format, TimeUnit};
 use keyderive::layouts::Layouts;
+use keyderive_tests::hostile::mutated;
 use serde_json::{Value as Json, json};
 
 use super::types::{self, Event, EventKey};
@@ -156,19 +157,6 @@ fn value(field: &Field, random: &mut Rng) -> Value {
     }
 }
 
-fn changed(key: &[u8], random: &mut Rng) -> Vec<u8> {
-    let mut key = key.to_vec();
-    let at = random.usize(..key.len());
-    match random.u8(..5) {
-        0 => key.truncate(at),
-        1 => key.insert(at, random.u8(..)),
-        2 => key[at] = random.u8(..),
-        3 => key[at] = b"#%0-A1 \x00\x01\xff"[random.usize(..10)],
-        _ => key[at] ^= 1 << random.u8(..8),
-    }
-    key
-}
-
 /// Lines for the script about one key type: keys, values that it refuses, and changed keys.
 fn cases(of: &str, layout: &KeyLayout, lines: &mut String, refused: &mut u64) {
     let mut random = Rng::with_seed(7);
@@ -186,7 +174,7 @@ fn cases(of: &str, layout: &KeyLayout, lines: &mut String, refused: &mut u64) {
             json!({ "of": of, "fields": given, "key": text, "is_hashed": is_hashed, "is_changed": false });
         writeln!(lines, "{line}").unwrap();
         let Some(key) = key.filter(|_| !is_hashed) else { continue };
-        let other = changed(&key, &mut random);
+        let other = mutated(&mut random, &key);
         let read = layout.decode(&other).ok().map(|key| {
             let read = key.iter().zip(fields).map(|((name, value), field)| (name, json_of(field, value)));
             read.collect::<BTreeMap<_, _>>()

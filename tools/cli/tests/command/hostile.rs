@@ -4,40 +4,10 @@ use std::fs;
 use std::process::Output;
 
 use fastrand::Rng;
-use keyderive_tests::{amount, variable};
+use keyderive_tests::amount;
+use keyderive_tests::hostile::{mutated, random, text};
 
 use crate::program::Folder;
-
-const PARTS: [&str; 24] = [
-    "user_id",
-    "=",
-    ">=",
-    "<",
-    "^=",
-    " in ",
-    ",",
-    "\\",
-    "alice",
-    "at",
-    "2026-11-24",
-    "2026-11-24T00:00:00Z",
-    "\u{1b}[31m",
-    "\u{9b}2J",
-    "\u{202e}",
-    "\n",
-    "\0",
-    "\"",
-    "`",
-    "0x",
-    "hex ",
-    "#",
-    "é",
-    "1#alice#home#9221576497852775807#000042",
-];
-
-fn text(random: &mut Rng) -> String {
-    (0..random.usize(1..7)).map(|_| PARTS[random.usize(..PARTS.len())]).collect()
-}
 
 /// Arguments that some command takes.
 const GOOD: [&str; 7] = [
@@ -77,10 +47,6 @@ fn rounds() -> u64 {
     amount("KEYDERIVE_HOSTILE_RUNS", "rounds of the command on mutated inputs", 60, 2000)
 }
 
-fn random(kind: u64) -> Rng {
-    Rng::with_seed(variable("KEYDERIVE_HOSTILE_SEED", 1) << 8 | kind)
-}
-
 #[test]
 fn mutated_arguments() {
     let (folder, mut random) = (Folder::new("arguments"), random(3));
@@ -109,12 +75,12 @@ fn mutated_keys_in_a_stream() {
     let (folder, mut random) = (Folder::new("stream"), random(5));
     let mut lines = Vec::new();
     for _ in 0..rounds() * 200 {
-        let mut key = b"1#alice#home#9221576497852775807#000042".to_vec();
-        for _ in 0..random.usize(..3) {
-            let at = random.usize(..key.len());
-            key[at] = random.u8(..);
-        }
-        lines.extend(if random.bool() { key } else { text(&mut random).into_bytes() });
+        let key = b"1#alice#home#9221576497852775807#000042";
+        lines.extend(match random.u8(..6) {
+            0 => key.to_vec(),
+            1 | 2 => mutated(&mut random, key),
+            _ => text(&mut random).into_bytes(),
+        });
         lines.push(b'\n');
     }
     for format in [&["decode", "events", "-"][..], &["decode", "events", "--format", "json", "-"]] {
@@ -151,22 +117,10 @@ fn mutated_settings_and_layouts() {
     let settings =
         "default = \"a\"\n[instances.a]\naddress = \"embedded:x\"\nproduction = true\nlayouts = \"l.json\"\n";
     let layouts = fs::read_to_string(folder.path().join("layouts.json")).unwrap();
-    let mutated = |of: &str, random: &mut Rng| {
-        let mut bytes = of.as_bytes().to_vec();
-        for _ in 0..random.usize(1..4) {
-            let at = random.usize(..bytes.len());
-            match random.u8(..3) {
-                0 => bytes[at] = random.u8(..),
-                1 => drop(bytes.splice(at..at, text(random).into_bytes())),
-                _ => bytes.truncate(at.max(1)),
-            }
-        }
-        bytes
-    };
     for _ in 0..rounds() {
-        fs::write(folder.path().join("keyderive.toml"), mutated(settings, &mut random)).unwrap();
+        fs::write(folder.path().join("keyderive.toml"), mutated(&mut random, settings.as_bytes())).unwrap();
         assert_harmless(&folder.run(&["scan", "events", "--on", "a"], b""), "settings");
-        fs::write(folder.path().join("mutated.json"), mutated(&layouts, &mut random)).unwrap();
+        fs::write(folder.path().join("mutated.json"), mutated(&mut random, layouts.as_bytes())).unwrap();
         let arguments = ["decode", "events", "--layouts", "mutated.json", "--address", "x:", "1#alice"];
         assert_harmless(&folder.run(&arguments, b""), "layouts");
     }
