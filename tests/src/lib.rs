@@ -5,6 +5,9 @@
 #[cfg(test)]
 mod architecture;
 pub mod emulator;
+#[cfg(feature = "fixtures")]
+pub mod fixtures;
+mod folder;
 pub mod fuzz;
 /// The checker of the models, which `linearizable` is compared with.
 #[cfg(test)]
@@ -18,6 +21,8 @@ pub mod proxy;
 pub mod raw_client;
 #[cfg(test)]
 mod readme;
+
+pub use self::folder::Folder;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
