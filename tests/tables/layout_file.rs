@@ -6,14 +6,8 @@ use std::panic::catch_unwind;
 use fastrand::Rng;
 use keyderive::layouts::{LayoutChange, LayoutChanges, Layouts};
 use keyderive::{KeyField, Row, RowKey};
-use keyderive_tests::amount;
-
-#[derive(Row)]
-#[allow(dead_code)]
-struct Event {
-    kind: String,
-    note: Option<String>,
-}
+use keyderive_tests::fixtures::{Event, fails};
+use keyderive_tests::{Folder, amount};
 
 /// Key types by the change that each has beside `Base`.
 macro_rules! keys {
@@ -268,8 +262,7 @@ fn each_change_of_a_row_is_that_of_its_schema() {
 
 #[test]
 fn the_file_is_written_compared_and_refused() {
-    let folder = std::env::temp_dir().join(format!("keyderive-layouts-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("layouts");
     let path = folder.join("layouts.json");
     let absent = layouts::<Base>().check(&path).unwrap_err().to_string();
     assert!(absent.contains("does not exist") && absent.contains("KEYDERIVE_BLESS=1"), "{absent}");
@@ -301,15 +294,11 @@ fn the_file_is_written_compared_and_refused() {
     assert!(two.contains("`Base` and `Range8` are two key types with the same tag"), "{two}");
 
     fs::write(&path, layouts::<Base>().to_json().replace("\"format\": 1", "\"format\": 2")).unwrap();
-    let later = layouts::<Base>().check(&path).unwrap_err().to_string();
-    assert!(later.contains("the format 2"), "{later}");
+    fails(layouts::<Base>().check(&path), "the format 2");
     let json = layouts::<Base>().to_json().replace("\"format_version\": 1", "\"format_version\": 7");
-    let later = Layouts::from_json(&json).unwrap_err().to_string();
-    assert!(later.contains("`format_version`: it is 7"), "{later}");
+    fails(Layouts::from_json(&json), "`format_version`: it is 7");
     fs::write(&path, "{}").unwrap();
-    let malformed = layouts::<Base>().check(&path).unwrap_err().to_string();
-    assert!(malformed.contains("layouts.json`: it is not read"), "{malformed}");
-    fs::remove_dir_all(&folder).unwrap();
+    fails(layouts::<Base>().check(&path), "layouts.json`: it is not read");
 }
 
 /// Whatever bytes a file has, it is read or refused, and compared; `KEYDERIVE_LAYOUT_FILES` says how many are tried.
