@@ -52,6 +52,7 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
     let alias = |family: &str, name: &str| json!([{ "family": family, "name": name }]);
     let of =
         |family: &str| json!({ "struct": { "family": family, "optional": true, "columns": [column("a")] } });
+    let empty = json!({ "struct": { "family": "p", "optional": true, "columns": [] } });
     let map = |changes: &[(&str, Json)]| {
         let map = json!({ "family": "m", "optional": false, "key": "text", "stored": int, "kind": "value" });
         row(&[column("a")], &[json!({ "map": with(map, changes) })], &[])
@@ -92,6 +93,11 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
             row(&[column("a")], &[of("cf")], &[]),
             "fields[1].struct.family",
             "is that of the row's own columns; give the field another name",
+        ),
+        (
+            row(&[column("a")], &[empty], &[]),
+            "fields[1].struct.columns",
+            "a struct without columns is no family; add one",
         ),
         (
             row(&[column("a")], &[of("p"), of("p")], &[]),
