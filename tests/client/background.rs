@@ -3,6 +3,7 @@
 use keyderive::client::{Family, RawWriter};
 use keyderive::{Client, ErrorKind, GcRule};
 use keyderive_scripted::{Answer, Gate, Mock, Rpc};
+use keyderive_tests::fixtures::assert_error;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
@@ -165,8 +166,5 @@ fn outside_of_a_runtime_a_writer_takes_nothing() {
     let table = runtime.block_on(async { table(&mock) });
     let writer = table.writer();
     let error = futures_util::FutureExt::now_or_never(writer.write("a", set().into())).unwrap().unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::Misconfiguration && error.to_string().contains("tokio runtime"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::Misconfiguration, &["tokio runtime"]);
 }

@@ -2,10 +2,10 @@
 
 use keyderive::row::{Mutation, ReadModifyWrite, RowFilter};
 use keyderive_proto::data;
-use keyderive_scripted::{Answer, Door, Failure, Mock, Rpc};
+use keyderive_scripted::{Answer, Failure, Mock, Rpc};
 use tonic::Code;
 
-use crate::support::{MILLISECOND, SECOND, TABLE, code, set, table, text};
+use crate::support::{MILLISECOND, SECOND, TABLE, code, opened_after, set, table, text};
 
 fn increment() -> Vec<ReadModifyWrite> {
     vec![ReadModifyWrite::increment("f", "q", 1)]
@@ -117,22 +117,14 @@ async fn rules_are_sent_in_their_order_and_the_row_comes_back() {
     assert_eq!((row.key(), row.cells().next().unwrap().value()[7]), (&b"k"[..], 12));
 }
 
+/// Also where the server asks for a retry, which cannot know that this attempt was not applied, and where the answer is lost.
 #[tokio::test(start_paused = true)]
-async fn transient_failures_are_not_retried() {
+async fn failures_are_not_retried() {
     for code in [Code::Unavailable, Code::DeadlineExceeded, Code::Aborted, Code::Internal] {
         not_tried_again(Answer::failure(code), code).await;
     }
-}
-
-/// The server asks for a retry, but cannot know that this attempt was not applied.
-#[tokio::test(start_paused = true)]
-async fn a_retry_delay_of_the_server_does_not_cause_a_retry() {
     let busy = Failure::new(Code::Unavailable, "busy").retry_after(SECOND);
     not_tried_again(Answer::failure(busy), Code::Unavailable).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_answer_that_is_lost_with_its_connection_is_not_asked_for_again() {
     not_tried_again(Answer::new().drop_connection(), Code::Unavailable).await;
     not_tried_again(Answer::new().reset(h2::Reason::INTERNAL_ERROR), Code::Unavailable).await;
 }
@@ -151,15 +143,9 @@ async fn an_attempt_that_takes_too_long_is_the_only_one() {
 #[tokio::test(start_paused = true)]
 async fn what_cannot_have_arrived_is_sent_again() {
     let mock = mock(&Answer::new().send(&data::CheckAndMutateRowResponse { predicate_matched: true }));
-    mock.set_door(Door::Shut);
     let table = table(&mock);
-    let open = async {
-        tokio::time::sleep(500 * MILLISECOND).await;
-        mock.set_door(Door::Open);
-    };
     let write = table.check_and_mutate_row("k", None, set().into(), Vec::new());
-    let (written, ()) = tokio::join!(write, open);
-    assert!(written.unwrap());
+    assert!(opened_after(&mock, 500 * MILLISECOND, write).await.unwrap());
     assert_eq!(mock.requests().len(), 1);
     assert_ne!(mock.requests()[0].header("bigtable-attempt"), Some("0"));
 }

@@ -12,7 +12,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 
 use crate::support::{
-    MILLISECOND, SECOND, all, asked, entries, gaps, keys, keys_and_error, set, table, table_by_socket, text,
+    MILLISECOND, SECOND, all, asked, entries, gaps, keys, keys_and_error, opened_after, set, table,
+    table_by_socket, text,
 };
 
 /// Sockets take real time; a test that takes this long hangs.
@@ -23,18 +24,44 @@ fn ending(end: impl Fn(Answer) -> Answer) -> Mock {
     Mock::new().on(Rpc::ReadRows, end(Answer::rows(["a"]))).on(Rpc::ReadRows, Answer::rows(["b"]))
 }
 
+/// Its stream is reset, or its connection breaks, at once or after a grace period for the requests in flight. The client backs off as after
+/// other failures.
+#[tokio::test(start_paused = true)]
+async fn a_scan_goes_on_when_its_stream_or_its_connection_ends() {
+    let over = |answer: Answer| answer.wait(4 * SECOND).go_away().wait(SECOND).drop_connection();
+    let mut ends = vec![
+        ("a broken connection".to_owned(), ending(Answer::drop_connection)),
+        ("an old connection".to_owned(), ending(over)),
+    ];
+    for reason in [Reason::NO_ERROR, Reason::ENHANCE_YOUR_CALM, Reason::INTERNAL_ERROR] {
+        ends.push((format!("GOAWAY with {reason:?}"), ending(|answer| answer.go_away_now(reason))));
+    }
+    for reason in [
+        Reason::NO_ERROR,
+        Reason::INTERNAL_ERROR,
+        Reason::CANCEL,
+        Reason::REFUSED_STREAM,
+        Reason::ENHANCE_YOUR_CALM,
+        Reason::PROTOCOL_ERROR,
+    ] {
+        ends.push((format!("RST_STREAM with {reason:?}"), ending(|answer| answer.reset(reason))));
+    }
+    for (end, mock) in ends {
+        println!("{end}");
+        goes_on(&mock, &table(&mock)).await;
+        if end == "a broken connection" {
+            assert_eq!(mock.requests()[1].connection, 1);
+            let gap = gaps(&mock)[0];
+            assert!(gap >= 12 * MILLISECOND && gap <= 40 * MILLISECOND, "{gap:?}");
+        }
+    }
+}
+
 /// Fails unless a scan over `mock` reads `a` and `b` with two requests.
 async fn goes_on(mock: &Mock, table: &RawTable) {
     let read = timeout(TOO_LONG, all(table)).await.expect("the scan hangs").unwrap();
     assert_eq!(read, ["a", "b"]);
     assert_eq!(asked(mock), ["[,)", "(a,)"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_scan_goes_on_when_its_connection_breaks() {
-    let mock = ending(Answer::drop_connection);
-    goes_on(&mock, &table(&mock)).await;
-    assert_eq!(mock.requests()[1].connection, 1);
 }
 
 #[tokio::test]
@@ -71,14 +98,6 @@ async fn a_server_that_comes_back_is_found_again() {
     assert_eq!(mock.requests().len(), 3);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_scan_goes_on_when_the_server_goes_away_at_once() {
-    for reason in [Reason::NO_ERROR, Reason::ENHANCE_YOUR_CALM, Reason::INTERNAL_ERROR] {
-        let mock = ending(|answer| answer.go_away_now(reason));
-        goes_on(&mock, &table(&mock)).await;
-    }
-}
-
 /// Google's front ends do this to connections after an hour.
 #[tokio::test(start_paused = true)]
 async fn a_stream_ends_well_on_a_connection_that_takes_no_more() {
@@ -90,13 +109,6 @@ async fn a_stream_ends_well_on_a_connection_that_takes_no_more() {
     assert_eq!(all(&table).await.unwrap(), ["c"]);
     let connections: Vec<_> = mock.requests().iter().map(|request| request.connection).collect();
     assert_eq!(connections, [0, 1]);
-}
-
-/// The server ends an old connection, after a grace period for the requests in flight.
-#[tokio::test(start_paused = true)]
-async fn a_scan_goes_on_when_its_time_on_an_old_connection_is_over() {
-    let mock = ending(|answer| answer.wait(4 * SECOND).go_away().wait(SECOND).drop_connection());
-    goes_on(&mock, &table(&mock)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,21 +134,6 @@ async fn requests_go_on_when_an_idle_connection_breaks() {
         sleep(SECOND).await;
     }
     assert_eq!(mock.requests().len(), 5);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_scan_goes_on_when_its_stream_is_reset() {
-    for reason in [
-        Reason::NO_ERROR,
-        Reason::INTERNAL_ERROR,
-        Reason::CANCEL,
-        Reason::REFUSED_STREAM,
-        Reason::ENHANCE_YOUR_CALM,
-        Reason::PROTOCOL_ERROR,
-    ] {
-        let mock = ending(|answer| answer.reset(reason));
-        goes_on(&mock, &table(&mock)).await;
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,14 +178,7 @@ async fn a_connection_that_breaks_is_unavailable_and_says_why() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_refused_is_tried_again() {
     let mock = Mock::new().by(|_| Answer::rows(["k"]));
-    mock.set_door(Door::Shut);
-    let table = table(&mock);
-    let open = async {
-        sleep(2 * SECOND).await;
-        mock.set_door(Door::Open);
-    };
-    let (read, ()) = tokio::join!(all(&table), open);
-    assert_eq!(read.unwrap(), ["k"]);
+    assert_eq!(opened_after(&mock, 2 * SECOND, all(&table(&mock))).await.unwrap(), ["k"]);
     assert_eq!(mock.requests().len(), 1);
 }
 
@@ -196,28 +186,17 @@ async fn a_connection_that_is_refused_is_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_refused_is_tried_again_before_the_time_is_over() {
     let mock = Mock::new().by(|_| Answer::rows(["k"]));
-    mock.set_door(Door::Shut);
     let table = table(&mock).with(|settings| settings.read_rows.backoff.initial = 10 * SECOND);
-    let open = async {
-        sleep(2 * SECOND).await;
-        mock.set_door(Door::Open);
-    };
-    let (read, ()) = tokio::join!(all(&table), open);
-    assert_eq!(read.unwrap(), ["k"]);
+    assert_eq!(opened_after(&mock, 2 * SECOND, all(&table)).await.unwrap(), ["k"]);
 }
 
 /// Even a write that is not idempotent: it was never sent.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_was_not_sent_is_sent_again() {
     let mock = Mock::new().by(|_| Answer::written());
-    mock.set_door(Door::Shut);
     let table = table(&mock);
-    let open = async {
-        sleep(SECOND).await;
-        mock.set_door(Door::Open);
-    };
-    let (written, ()) = tokio::join!(table.mutate_row("k", [Mutation::set_now("f", "q", "v")]), open);
-    written.unwrap();
+    let write = table.mutate_row("k", [Mutation::set_now("f", "q", "v")]);
+    opened_after(&mock, SECOND, write).await.unwrap();
     assert_eq!(mock.requests().len(), 1);
 }
 
@@ -238,14 +217,8 @@ async fn a_server_that_has_answered_is_waited_for() {
     let mock = Mock::new().by(|_| Answer::written());
     let table = table(&mock);
     table.mutate_row("k", set()).await.unwrap();
-    mock.set_door(Door::Shut);
     mock.drop_connections();
-    let open = async {
-        sleep(40 * SECOND).await;
-        mock.set_door(Door::Open);
-    };
-    let (written, ()) = tokio::join!(table.mutate_row("k", set()), open);
-    written.unwrap();
+    opened_after(&mock, 40 * SECOND, table.mutate_row("k", set())).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -308,12 +281,4 @@ async fn codes_that_the_server_sends_are_the_servers() {
         assert!(error.grpc_code() == Some(code.into()) && !error.is_retryable(), "{error}");
         assert_eq!(asked(&mock).len(), 1);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn retries_of_connection_failures_back_off_as_others_do() {
-    let mock = ending(Answer::drop_connection);
-    goes_on(&mock, &table(&mock)).await;
-    let gap = gaps(&mock)[0];
-    assert!(gap >= 12 * MILLISECOND && gap <= 40 * MILLISECOND, "{gap:?}");
 }

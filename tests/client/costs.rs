@@ -7,6 +7,7 @@ use keyderive_proto::data::read_rows_request::RequestStatsView;
 use keyderive_proto::data::request_stats::StatsView;
 use keyderive_proto::{RowsMessage, data, values};
 use keyderive_scripted::{Answer, Mock, Rpc};
+use keyderive_tests::fixtures::created;
 use tokio::time::Instant;
 use tonic::Code;
 
@@ -223,8 +224,7 @@ struct PlainKey {
 #[tokio::test]
 async fn an_analysis_shows_the_plan_and_its_cost() {
     let client = Client::embedded();
-    let events = client.table::<EventKey, std::collections::BTreeMap<String, i64>>("events");
-    events.create_if_absent().await.unwrap();
+    let events = created::<EventKey, std::collections::BTreeMap<String, i64>>(&client, "events").await;
     let row = std::collections::BTreeMap::from([("n".to_owned(), 1), ("m".to_owned(), 2)]);
     events.put_all((0..80).map(|id| (EventKey { id }, row.clone()))).await.unwrap();
     let odd = keyderive::row::RowFilter::exact_column("cf", "n");

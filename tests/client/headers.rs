@@ -45,53 +45,39 @@ async fn requests() -> Vec<Request> {
     requests
 }
 
-#[tokio::test(start_paused = true)]
-async fn every_request_is_routed_by_its_table_and_app_profile() {
-    for request in requests().await {
-        assert_eq!(
-            request.header("x-goog-request-params"),
-            Some(
-                "table_name=projects%2Fmy-project%2Finstances%2Fmy-instance%2Ftables%2Fthe-events\
-                 &app_profile_id=batch%201%2F2"
-            ),
-            "{:?}",
-            request.rpc
-        );
-    }
+/// The table and the app profile that a message names.
+macro_rules! named {
+    ($request:ident: $($rpc:ident $message:ident),*) => {
+        match $request.rpc {
+            $(Rpc::$rpc => {
+                let message: data::$message = $request.decode();
+                (message.table_name, message.app_profile_id)
+            })*
+            other => panic!("{other:?}"),
+        }
+    };
 }
 
+/// It names the table and the app profile twice, and says who asks, and what the client supports: reverse scans, scan markers, routing cookies
+/// and retry info, and nothing else.
 #[tokio::test(start_paused = true)]
-async fn every_message_names_its_table_and_app_profile() {
+async fn every_request_says_where_it_goes_and_who_asks() {
+    let routing = "table_name=projects%2Fmy-project%2Finstances%2Fmy-instance%2Ftables%2Fthe-events\
+                   &app_profile_id=batch%201%2F2";
+    let table = "projects/my-project/instances/my-instance/tables/the-events";
     for request in requests().await {
-        let named = match request.rpc {
-            Rpc::ReadRows => {
-                let message: data::ReadRowsRequest = request.decode();
-                (message.table_name, message.app_profile_id)
-            }
-            Rpc::SampleRowKeys => {
-                let message: data::SampleRowKeysRequest = request.decode();
-                (message.table_name, message.app_profile_id)
-            }
-            Rpc::MutateRow => {
-                let message: data::MutateRowRequest = request.decode();
-                (message.table_name, message.app_profile_id)
-            }
-            Rpc::MutateRows => {
-                let message: data::MutateRowsRequest = request.decode();
-                (message.table_name, message.app_profile_id)
-            }
-            Rpc::CheckAndMutateRow => {
-                let message: data::CheckAndMutateRowRequest = request.decode();
-                (message.table_name, message.app_profile_id)
-            }
-            Rpc::ReadModifyWriteRow => {
-                let message: data::ReadModifyWriteRowRequest = request.decode();
-                (message.table_name, message.app_profile_id)
-            }
-            _ => continue,
-        };
-        let table = "projects/my-project/instances/my-instance/tables/the-events".to_owned();
-        assert_eq!(named, (table, "batch 1/2".to_owned()), "{:?}", request.rpc);
+        let rpc = request.rpc;
+        assert_eq!(request.header("x-goog-request-params"), Some(routing), "{rpc:?}");
+        let named = named!(request:
+            ReadRows ReadRowsRequest, SampleRowKeys SampleRowKeysRequest, MutateRow MutateRowRequest,
+            MutateRows MutateRowsRequest, CheckAndMutateRow CheckAndMutateRowRequest,
+            ReadModifyWriteRow ReadModifyWriteRowRequest
+        );
+        assert_eq!((&*named.0, &*named.1), (table, "batch 1/2"), "{rpc:?}");
+        assert_eq!(request.header("bigtable-features"), Some("CAEgATABOAE="), "{rpc:?}");
+        let api_client = request.header("x-goog-api-client").unwrap();
+        assert!(api_client.starts_with("gl-rust/") && api_client.contains(" gccl/"), "{api_client}");
+        assert!(request.header("user-agent").unwrap().starts_with("keyderive/"), "{rpc:?}");
     }
 }
 
@@ -102,23 +88,6 @@ async fn without_an_app_profile_the_routing_says_so() {
     for request in mock.requests() {
         let routing = request.header("x-goog-request-params").unwrap();
         assert!(routing.ends_with("%2Fevents&app_profile_id="), "{routing}");
-    }
-}
-
-/// Reverse scans, scan markers, routing cookies and retry info, and nothing that the client does not support.
-#[tokio::test(start_paused = true)]
-async fn every_request_says_what_the_client_supports() {
-    for request in requests().await {
-        assert_eq!(request.header("bigtable-features"), Some("CAEgATABOAE="), "{:?}", request.rpc);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_request_says_who_asks() {
-    for request in requests().await {
-        let api_client = request.header("x-goog-api-client").unwrap();
-        assert!(api_client.starts_with("gl-rust/") && api_client.contains(" gccl/"), "{api_client}");
-        assert!(request.header("user-agent").unwrap().starts_with("keyderive/"));
     }
 }
 

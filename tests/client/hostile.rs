@@ -7,6 +7,7 @@ use keyderive::row::ReadModifyWrite;
 use keyderive::{Error, ErrorKind};
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Chunk, Failure, Mock, Rpc, cell, row};
+use keyderive_tests::fixtures::assert_error;
 use prost::Message as _;
 use std::time::Duration;
 use tonic::Code;
@@ -73,10 +74,7 @@ async fn a_changed_row_of_another_key_is_an_error() {
     let mock = Mock::new().by(move |_| Answer::changed(changed.clone()));
     let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
     let error = table(&mock).read_modify_write_row("1", rules).await.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::ProtocolViolation && error.to_string().contains("it is about row `77`"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::ProtocolViolation, &["it is about row `77`"]);
 }
 
 /// A request, the rows of an answer, the rows that the client delivers, and the row that was not requested.

@@ -6,9 +6,10 @@ use futures_util::TryStreamExt as _;
 use futures_util::future::{join_all, select};
 use keyderive::__private::connected_by;
 use keyderive::client::{ConnectionCount, Hedging, RawTable, ReadRows, Settings};
-use keyderive::{Client, ErrorKind, Row, RowKey};
+use keyderive::{Client, ErrorKind};
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Gate, Mock, Rpc};
+use keyderive_tests::fixtures::{SaltedKey, User};
 use tokio::time::{Instant, sleep};
 use tonic::Code;
 
@@ -282,22 +283,11 @@ async fn a_timeout_goes_by_the_clock_that_tests_move() {
 
     // Of a client, and of a typed table.
     let client = client(&mock, 1).with(|settings| settings.registry = false);
-    let users = client.with_timeout(SECOND / 2).table::<UserKey, User>("users");
-    for users in [users, client.table::<UserKey, User>("users").with_timeout(SECOND / 2)] {
-        let error = users.put(&UserKey { id: 7 }, &User { age: 42 }).await.unwrap_err();
+    let users = client.with_timeout(SECOND / 2).table::<SaltedKey, User>("users");
+    for users in [users, client.table::<SaltedKey, User>("users").with_timeout(SECOND / 2)] {
+        let error = users.put(&SaltedKey { id: 7 }, &User::named("Ada")).await.unwrap_err();
         assert!(error.is_deadline_exceeded(), "{error}");
     }
-}
-
-#[derive(RowKey, Clone)]
-#[salt(range = 4)]
-struct UserKey {
-    id: u64,
-}
-
-#[derive(Row)]
-struct User {
-    age: u32,
 }
 
 /// A call that waits for the layout check of another ends at its deadline, and does not end the check.
@@ -308,14 +298,14 @@ async fn a_deadline_bounds_the_layout_check() {
         .admin_by(|_| Answer::table(["cf"]).wait(2 * SECOND));
     let client =
         client(&mock, 1).with(|settings| (settings.require_layout_check, settings.registry) = (true, false));
-    let users = client.table::<UserKey, User>("users");
+    let users = client.table::<SaltedKey, User>("users");
     let put = async |deadline: Option<Duration>| {
         let begun = Instant::now();
         let users = match deadline {
             Some(deadline) => users.with_deadline((begun + deadline).into_std()),
             None => users.clone(),
         };
-        (users.put(&UserKey { id: 7 }, &User { age: 42 }).await, begun.elapsed())
+        (users.put(&SaltedKey { id: 7 }, &User::named("Ada")).await, begun.elapsed())
     };
     // The first one begins the check.
     let (hasty, patient, later) =
@@ -342,17 +332,17 @@ async fn a_deadline_bounds_the_layout_check() {
 #[tokio::test(start_paused = true)]
 async fn a_deadline_bounds_the_wait_for_a_stream() {
     let mock = Mock::new().by(|_| Answer::new().stall()).admin_by(|_| Answer::table(["cf"]));
-    let users = client(&mock, 1).table::<UserKey, User>("users");
+    let users = client(&mock, 1).table::<SaltedKey, User>("users");
     let mut scans = tokio::task::JoinSet::new();
     for _ in 0..30 {
         let users = users.clone();
-        scans.spawn(async move { users.scan(UserKey::scan()).count().await });
+        scans.spawn(async move { users.scan(SaltedKey::scan()).count().await });
     }
     sleep(SECOND).await;
     assert!(mock.open() < 100, "some scans wait");
     let begun = Instant::now();
     let hasty = users.with_deadline((begun + 700 * MILLISECOND).into_std());
-    let error = hasty.scan(UserKey::scan()).count().await.unwrap_err();
+    let error = hasty.scan(SaltedKey::scan()).count().await.unwrap_err();
     assert!(error.is_deadline_exceeded(), "{error}");
     assert!((600..=702).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
 }

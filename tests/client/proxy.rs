@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use keyderive_proto::data;
 use keyderive_proto::data::read_modify_write_rule::Rule;
 use keyderive_proto::values;
-use keyderive_scripted::{Answer, Chunk, Failure, Mock, Rpc, cell, row};
+use keyderive_scripted::{Answer, Chunk, Mock, Rpc, cell, row};
 use keyderive_test_proxy::Proxy;
 use keyderive_test_proxy::proto::cloud_bigtable_v2_test_proxy_client::CloudBigtableV2TestProxyClient;
 use keyderive_test_proxy::proto::*;
@@ -189,19 +189,6 @@ async fn a_caller_may_give_up_after_some_rows() {
     let result = proxy(&mock).await.read_rows(request).await.unwrap().into_inner();
     has_code(result.status, Code::Ok);
     assert_eq!(result.rows.len(), 2);
-}
-
-#[tokio::test]
-async fn a_scan_resumes_after_its_last_row() {
-    let busy = Failure::from(Code::Unavailable).retry_after(Duration::from_millis(30));
-    let cookie = busy.metadata("x-goog-cbt-cookie-test", "c");
-    let mock = Mock::new()
-        .on(Rpc::ReadRows, Answer::rows(["a"]).fail(cookie))
-        .on(Rpc::ReadRows, Answer::rows(["b"]));
-    let result = proxy(&mock).await.read_rows(read_rows(data::RowSet::default())).await.unwrap().into_inner();
-    has_code(result.status, Code::Ok);
-    assert_eq!(asked(&mock), ["[,)", "(a,)"]);
-    assert_eq!(mock.requests()[1].header("x-goog-cbt-cookie-test"), Some("c"));
 }
 
 #[tokio::test]

@@ -16,19 +16,16 @@ use keyderive_proto::data::value::Kind;
 use keyderive_proto::data::{self, ArrayValue, ColumnMetadata, Value};
 use keyderive_proto::values;
 use keyderive_scripted::{Answer, Failure, Mock, Rpc};
+use keyderive_tests::fixtures::{assert_error, fails};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use prost::Message as _;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 
-use crate::support::{MILLISECOND, SECOND};
+use crate::support::{MILLISECOND, SECOND, client};
 
 const TEXT: &str = "SELECT kind, n FROM events WHERE user_id = @user";
-
-fn client(mock: &Mock) -> Client {
-    keyderive::__private::connected_by(Client::builder(), mock.connector()).unwrap()
-}
 
 fn of(kind: TypeKind) -> Type {
     Type { kind: Some(kind) }
@@ -78,6 +75,14 @@ fn plan(plan: &'static str) -> Answer {
     plan_valid_for(plan, Duration::from_secs(3600), [("kind", string()), ("n", int64())])
 }
 
+/// A server that prepares every query, and answers each execution so.
+fn executing(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Mock {
+    Mock::new().by(move |request| match request.rpc {
+        Rpc::PrepareQuery => plan("p"),
+        _ => answer(),
+    })
+}
+
 /// A part of a batch.
 #[derive(Default)]
 struct Part {
@@ -108,14 +113,21 @@ fn batch(values: impl IntoIterator<Item = Value>) -> Bytes {
 
 /// A whole batch, which ends with a token.
 fn results(token: &'static str, values: impl IntoIterator<Item = Value>) -> data::ExecuteQueryResponse {
-    let data = batch(values);
+    last(batch(values), token)
+}
+
+/// The end of a batch, with the checksum of this part.
+fn last(data: Bytes, token: &'static str) -> data::ExecuteQueryResponse {
     Part { checksum: Some(crc32c::crc32c(&data)), data, token, reset: false }.message()
 }
 
+/// A part of a batch that more follows.
+fn part(data: Bytes) -> data::ExecuteQueryResponse {
+    Part { data, ..Part::default() }.message()
+}
+
 fn asked(mock: &Mock) -> Vec<data::ExecuteQueryRequest> {
-    let of =
-        |request: &keyderive_scripted::Request| data::ExecuteQueryRequest::decode(request.message.clone());
-    mock.requests_of(Rpc::ExecuteQuery).iter().map(|request| of(request).unwrap()).collect()
+    mock.requests_of(Rpc::ExecuteQuery).iter().map(|request| request.decode()).collect()
 }
 
 fn counts(client: &Client) -> Query {
@@ -158,8 +170,7 @@ async fn a_query_is_prepared_once_and_its_parameters_are_typed() {
     assert!(fetch(client.query(TEXT).bind("user", None::<i64>)).await.unwrap().is_empty());
 
     let prepared = mock.requests_of(Rpc::PrepareQuery);
-    let prepared: Vec<_> =
-        prepared.iter().map(|one| data::PrepareQueryRequest::decode(one.message.clone()).unwrap()).collect();
+    let prepared: Vec<data::PrepareQueryRequest> = prepared.iter().map(|one| one.decode()).collect();
     assert!(prepared.len() == 2 && prepared.iter().all(|request| request.query == TEXT));
     assert_eq!(prepared[0].param_types, BTreeMap::from([("user".to_owned(), string())]));
     assert_eq!(prepared[1].param_types, BTreeMap::from([("user".to_owned(), int64())]));
@@ -174,10 +185,7 @@ async fn a_query_is_prepared_once_and_its_parameters_are_typed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_queries_stay_prepared() {
-    let mock = Mock::new().by(|request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new(),
-    });
+    let mock = executing(Answer::new);
     let client = client(&mock);
     let run = async |number: u32| fetch(client.query(format!("SELECT {number}"))).await.unwrap();
     for number in (0..1000).chain(0..1000) {
@@ -209,11 +217,7 @@ async fn concurrent_queries_share_one_prepare() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_is_renewed_before_it_expires() {
-    let columns = || [("kind", string()), ("n", int64())];
-    let mock = Mock::new().by(move |request| match request.rpc {
-        Rpc::PrepareQuery => plan_valid_for("p", Duration::from_secs(3600), columns()),
-        _ => Answer::new(),
-    });
+    let mock = executing(Answer::new);
     let client = client(&mock);
     for (after, prepared) in [(0, 1), (3000, 1), (550, 2)] {
         sleep(Duration::from_secs(after)).await;
@@ -233,17 +237,14 @@ async fn a_query_resumes_after_its_last_token() {
             Answer::new()
                 .send(&results("t1", [text("a"), int(1)]))
                 // A whole batch without a token, and a part of another.
-                .send(
-                    &Part { checksum: Some(crc32c::crc32c(&half)), data: half.clone(), ..Part::default() }
-                        .message(),
-                )
-                .send(&Part { data: half.slice(..3), ..Part::default() }.message())
+                .send(&last(half.clone(), ""))
+                .send(&part(half.slice(..3)))
                 .fail(Code::Unavailable),
         )
         .on(
             Rpc::ExecuteQuery,
             Answer::new()
-                .send(&Part { data: half.clone(), ..Part::default() }.message())
+                .send(&part(half.clone()))
                 // The server takes it back.
                 .send(&Part { reset: true, ..Part::default() }.message())
                 .send(&results("t2", [text("b"), int(2)]))
@@ -269,8 +270,7 @@ async fn an_expired_plan_is_renewed_before_the_first_rows_only() {
     assert!(rows.columns().is_none());
     assert_eq!(rows.next().await.unwrap().unwrap(), ("a".to_owned(),));
     assert_eq!(rows.columns().unwrap().len(), 1);
-    let error = rows.next().await.unwrap().unwrap_err();
-    assert!(error.to_string().contains("expired after its first rows were delivered"), "{error}");
+    fails(rows.next().await.unwrap(), "expired after its first rows were delivered");
     assert!(rows.next().await.is_none());
 }
 
@@ -285,7 +285,7 @@ async fn a_query_whose_plan_expires_after_rows_may_be_run_again() {
     let client = client(&mock);
     let error = fetch(counts(&client)).await.unwrap_err();
     assert!(error.is_retryable() && error.attempts() == 1, "{error}");
-    assert_eq!(error.kind(), keyderive::ErrorKind::FailedPrecondition, "{error}");
+    assert_error(&error, ErrorKind::FailedPrecondition, &[]);
     assert!(!error.to_string().contains("retry"), "{error}");
     assert_eq!(fetch(counts(&client)).await.unwrap(), [("b".to_owned(), 2)]);
     let plans: Vec<_> = asked(&mock).into_iter().map(|request| request.prepared_query).collect();
@@ -306,10 +306,7 @@ async fn a_query_whose_plan_expires_after_a_token_without_rows_begins_again() {
     assert_eq!(sent, [("p1".into(), Bytes::new()), ("p2".into(), Bytes::new())]);
 
     // A server that repeats this is asked as often as one that fails otherwise.
-    let mock = Mock::new().by(move |request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new().send(&only_token()).fail(expired()),
-    });
+    let mock = executing(move || Answer::new().send(&only_token()).fail(expired()));
     let client = client(&mock).with(|settings| settings.execute_query.max_attempts = 3);
     let error = fetch(counts(&client)).await.unwrap_err();
     assert!(error.is_retryable() && error.attempts() == 3, "{error}");
@@ -318,10 +315,8 @@ async fn a_query_whose_plan_expires_after_a_token_without_rows_begins_again() {
 /// Only a new token or a row is progress: without it, the attempts are counted.
 #[tokio::test(start_paused = true)]
 async fn a_token_that_is_repeated_is_no_progress() {
-    let mock = Mock::new().by(|request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new().send(&Part { token: "t", ..Part::default() }.message()).fail(Code::Unavailable),
-    });
+    let repeated = || Part { token: "t", ..Part::default() }.message();
+    let mock = executing(move || Answer::new().send(&repeated()).fail(Code::Unavailable));
     let client = client(&mock).with(|settings| settings.execute_query.max_attempts = 3);
     let error = fetch(counts(&client)).await.unwrap_err();
     assert!(error.is_unavailable() && error.attempts() == 3, "{error}");
@@ -330,30 +325,25 @@ async fn a_token_that_is_repeated_is_no_progress() {
 #[tokio::test(start_paused = true)]
 async fn rows_that_come_with_a_token_a_second_time_are_not_delivered() {
     let rows = || results("t", [text("a"), int(1)]);
-    let mock = Mock::new().by(move |request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new().send(&rows()).send(&rows()),
-    });
+    let mock = executing(move || Answer::new().send(&rows()).send(&rows()));
     let mut stream = counts(&client(&mock)).rows::<(String, i64)>();
     assert!(stream.next().await.unwrap().is_ok());
     let error = stream.next().await.unwrap().unwrap_err();
-    assert!(error.kind() == ErrorKind::ProtocolViolation && error.attempts() == 1, "{error}");
-    assert!(error.to_string().contains("the rows before a resume token come a second time"), "{error}");
+    assert_eq!(error.attempts(), 1, "{error}");
+    assert_error(
+        &error,
+        ErrorKind::ProtocolViolation,
+        &["the rows before a resume token come a second time"],
+    );
 
     // Also by another request, which asked for the rows after them.
-    let mock = Mock::new().by(move |request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new().send(&rows()).fail(Code::Unavailable),
-    });
+    let mock = executing(move || Answer::new().send(&rows()).fail(Code::Unavailable));
     let error = fetch(counts(&client(&mock))).await.unwrap_err();
     assert!(error.kind() == ErrorKind::ProtocolViolation && error.attempts() == 2, "{error}");
 
     // Other rows are delivered: Google's conformance suite gives all of them the same token.
     let other = || results("t", [text("b"), int(1)]);
-    let mock = Mock::new().by(move |request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new().send(&rows()).send(&other()).send(&rows()),
-    });
+    let mock = executing(move || Answer::new().send(&rows()).send(&other()).send(&rows()));
     assert_eq!(fetch(counts(&client(&mock))).await.unwrap().len(), 3);
 }
 
@@ -385,13 +375,13 @@ async fn a_wait_for_another_preparation_is_told_as_one() {
         fetch(counts(&hasty)).await.unwrap_err()
     });
     assert!(error.is_deadline_exceeded() && error.attempts() == 0, "{error}");
+    let shown = error.to_string();
     assert!(
-        error.to_string().contains("another call, which prepares the same query, has not ended within 20")
-            && error
-                .to_string()
-                .contains("; given up after 0.2 s, before the first attempt, at the deadline"),
-        "{error}"
+        shown.contains("another call, which prepares the same query, has not ended within 20"),
+        "{shown}"
     );
+    let given_up = "; given up after 0.2 s, before the first attempt, at the deadline";
+    assert!(shown.contains(given_up), "{shown}");
 }
 
 /// The columns that a result declares are checked, not only the values that it happens to have.
@@ -517,24 +507,15 @@ async fn an_answer_that_is_no_message_breaks_the_protocol() {
 
 #[tokio::test(start_paused = true)]
 async fn errors_name_the_query_the_column_and_its_type() {
-    let mock = Mock::new().by(|request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new().send(&results("t", [Value::default(), int(300)])),
-    });
+    let mock = executing(|| Answer::new().send(&results("t", [Value::default(), int(300)])));
     let client = client(&mock);
     let row: QueryRow = counts(&client).fetch_first().await.unwrap().unwrap();
     for (error, what) in [
+        (row.get::<String>("kind").unwrap_err().into(), "column `kind`: it is STRING: the value is NULL"),
+        (row.get::<u8>("n").unwrap_err().into(), "column `n`: it is INT64: 300 does not fit into `u8`"),
+        (row.get::<String>("n").unwrap_err().into(), "column `n`: it is INT64: expected STRING, found INT64"),
         (
-            Error::from(row.get::<String>("kind").unwrap_err()),
-            "column `kind`: it is STRING: the value is NULL",
-        ),
-        (Error::from(row.get::<u8>("n").unwrap_err()), "column `n`: it is INT64: 300 does not fit into `u8`"),
-        (
-            Error::from(row.get::<String>("n").unwrap_err()),
-            "column `n`: it is INT64: expected STRING, found INT64",
-        ),
-        (
-            Error::from(row.get::<String>("m").unwrap_err()),
+            row.get::<String>("m").unwrap_err().into(),
             "column `m`: the result has no such column; it has `kind`, `n`",
         ),
         (
@@ -542,27 +523,20 @@ async fn errors_name_the_query_the_column_and_its_type() {
             "the result has 2 columns, and the tuple has 1",
         ),
     ] {
-        assert!(
-            error.kind() == ErrorKind::InvalidRow && error.to_string().starts_with("query `SELECT kind, n"),
-            "{error}"
-        );
-        assert!(error.to_string().contains(what), "{error}");
-        assert!(
-            !error.redacted().to_string().contains("SELECT") && !error.redacted().to_string().contains("300")
-        );
+        let error: Error = error;
+        assert!(error.to_string().starts_with("query `SELECT kind, n"), "{error}");
+        assert_error(&error, ErrorKind::InvalidRow, &[what]);
+        let redacted = error.redacted().to_string();
+        assert!(!redacted.contains("SELECT") && !redacted.contains("300"), "{redacted}");
     }
     assert_eq!(row.get::<Option<String>>("kind").unwrap(), None);
     assert_eq!(row.get::<Option<i16>>("n").unwrap(), Some(300));
 
     let refused = Mock::new().on(Rpc::PrepareQuery, Answer::failure(Code::InvalidArgument));
     let error = fetch(counts(&self::client(&refused))).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-    assert!(
-        error
-            .to_string()
-            .starts_with("query `SELECT kind, n FROM events WHERE user_id = @user`: PrepareQuery failed"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::InvalidArgument, &[]);
+    let start = "query `SELECT kind, n FROM events WHERE user_id = @user`: PrepareQuery failed";
+    assert!(error.to_string().starts_with(start), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -570,25 +544,12 @@ async fn invalid_results_are_errors() {
     let data = batch([text("a"), int(1)]);
     let whole = || results("t", [text("a"), int(1)]);
     let good = crc32c::crc32c(&data);
+    let whole_part = |checksum, token| Part { data: data.clone(), checksum, token, reset: false }.message();
     let cases: [(&str, Answer); 7] = [
-        (
-            "unexpected checksum",
-            Answer::new().send(
-                &Part { data: data.clone(), checksum: Some(good ^ 1), token: "t", reset: false }.message(),
-            ),
-        ),
+        ("unexpected checksum", Answer::new().send(&whole_part(Some(good ^ 1), "t"))),
         ("incomplete row", Answer::new().send(&results("t", [text("a")]))),
-        (
-            "within a batch",
-            Answer::new()
-                .send(&Part { data: data.clone(), checksum: None, token: "t", reset: false }.message()),
-        ),
-        (
-            "without a resume token",
-            Answer::new()
-                .send(&whole())
-                .send(&Part { data: data.clone(), checksum: Some(good), ..Part::default() }.message()),
-        ),
+        ("within a batch", Answer::new().send(&whole_part(None, "t"))),
+        ("without a resume token", Answer::new().send(&whole()).send(&whole_part(Some(good), ""))),
         (
             "column `n`: a value of the type INT64 has the kind STRING_VALUE",
             Answer::new().send(&results("t", [text("a"), text("b")])),
@@ -598,32 +559,18 @@ async fn invalid_results_are_errors() {
             Answer::new()
                 .send(&data::ExecuteQueryResponse { response: Some(Response::Metadata(metadata([]))) }),
         ),
-        (
-            "cannot be decoded",
-            Answer::new().send(
-                &Part {
-                    data: Bytes::from_static(&[0xff]),
-                    checksum: Some(crc32c::crc32c(&[0xff])),
-                    token: "t",
-                    reset: false,
-                }
-                .message(),
-            ),
-        ),
+        ("cannot be decoded", Answer::new().send(&last(Bytes::from_static(&[0xff]), "t"))),
     ];
     for (what, answer) in cases {
         let mock = Mock::new().on(Rpc::PrepareQuery, plan("p")).on(Rpc::ExecuteQuery, answer);
         let error = fetch(counts(&client(&mock))).await.unwrap_err();
-        assert!(
-            error.kind() == ErrorKind::ProtocolViolation && error.to_string().contains(what),
-            "{what}: {error}"
-        );
+        assert_error(&error, ErrorKind::ProtocolViolation, &[what]);
         assert_eq!(asked(&mock).len(), 1, "{what}");
     }
     for (what, columns) in [("cannot be empty", vec![]), ("column `n`", vec![("n", Type { kind: None })])] {
         let mock = Mock::new().on(Rpc::PrepareQuery, plan_valid_for("p", SECOND, columns));
         let error = fetch(counts(&client(&mock))).await.unwrap_err();
-        assert!(error.kind() == ErrorKind::ProtocolViolation && error.to_string().contains(what), "{error}");
+        assert_error(&error, ErrorKind::ProtocolViolation, &[what]);
     }
 }
 
@@ -647,10 +594,7 @@ async fn deadlines_bound_preparing_and_running() {
 /// Also while rows are at hand that have been received.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_ends_a_query_between_rows() {
-    let mock = Mock::new().by(|request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new().send(&results("t", (0..100).flat_map(|n| [text("a"), int(n)]))),
-    });
+    let mock = executing(|| Answer::new().send(&results("t", (0..100).flat_map(|n| [text("a"), int(n)]))));
     let hasty = client(&mock).with_deadline((Instant::now() + 100 * MILLISECOND).into_std());
     let mut rows = counts(&hasty).rows::<(String, i64)>();
     let mut read = 0;
@@ -667,10 +611,7 @@ async fn a_deadline_ends_a_query_between_rows() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_query_is_cancelled_and_a_closed_client_runs_none() {
-    let mock = Mock::new().by(|request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new().send(&results("t", [text("a"), int(1)])).stall(),
-    });
+    let mock = executing(|| Answer::new().send(&results("t", [text("a"), int(1)])).stall());
     let client = client(&mock);
     let mut rows = counts(&client).rows::<(String, i64)>();
     assert!(rows.next().await.unwrap().is_ok());
@@ -686,10 +627,7 @@ async fn a_dropped_query_is_cancelled_and_a_closed_client_runs_none() {
 #[tokio::test]
 async fn an_embedded_bigtable_says_that_it_has_no_sql() {
     let error = Client::embedded().query("SELECT 1").fetch::<(i64,)>().await.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::Unimplemented && error.to_string().contains("does not run SQL"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::Unimplemented, &["does not run SQL"]);
 }
 
 #[test]
@@ -730,17 +668,12 @@ struct Count {
 
 #[tokio::test(start_paused = true)]
 async fn a_row_becomes_a_struct_by_the_names_of_its_columns() {
-    let mock = Mock::new().by(|request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new().send(&results("t", [text("login"), int(2), Value::default(), int(-1)])),
-    });
+    let rows = || results("t", [text("login"), int(2), Value::default(), int(-1)]);
+    let mock = executing(move || Answer::new().send(&rows()));
     let mut rows = counts(&client(&mock)).rows::<Count>();
     assert_eq!(rows.next().await.unwrap().unwrap(), Count { kind: Some("login".to_owned()), count: 2 });
     let error = rows.next().await.unwrap().unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::InvalidRow && error.to_string().contains("-1 does not fit into `u32`"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::InvalidRow, &["-1 does not fit into `u32`"]);
     assert!(rows.next().await.is_none());
 }
 
@@ -871,10 +804,10 @@ fn random_results_arrive_as_they_were_sent() {
             let checksum = crc32c::crc32c(&rest);
             while random.u8(..4) > 0 && !rest.is_empty() {
                 let data = rest.split_to(random.usize(..=rest.len()));
-                answer = answer.send(&Part { data, ..Part::default() }.message());
+                answer = answer.send(&part(data));
             }
-            answer = answer
-                .send(&Part { data: rest, checksum: Some(checksum), token: "t", reset: false }.message());
+            let end = Part { data: rest, checksum: Some(checksum), token: "t", reset: false };
+            answer = answer.send(&end.message());
             let rows =
                 runtime.block_on(run(of, answer)).map_err(|error| TestCaseError::fail(error.to_string()))?;
             prop_assert_eq!(rows, shown);
@@ -890,10 +823,9 @@ async fn a_batch_may_be_cut_at_every_byte() {
     let data = batch(values);
     let shown = [SqlValue::Text("login".to_owned()), SqlValue::Null, SqlValue::Text("é".to_owned())];
     for cut in 0..=data.len() {
-        let first = Part { data: data.slice(..cut), ..Part::default() };
         let last =
             Part { data: data.slice(cut..), checksum: Some(crc32c::crc32c(&data)), token: "t", reset: false };
-        let answer = Answer::new().send(&first.message()).send(&last.message());
+        let answer = Answer::new().send(&part(data.slice(..cut))).send(&last.message());
         assert_eq!(run(string(), answer).await.unwrap(), shown, "cut at {cut}");
     }
 }

@@ -7,6 +7,7 @@ use keyderive::client::ReadRows;
 use keyderive::table::put_both;
 use keyderive::{Client, Error, Row, RowKey};
 use keyderive_scripted::{Answer, Failure, Mock, Rpc, cell};
+use keyderive_tests::fixtures::fails;
 use tonic::Code;
 
 use crate::support::{client, set, table};
@@ -130,8 +131,7 @@ async fn a_key_that_is_no_plain_text_is_shown_in_hexadecimal_too() {
         (b"a\x00", "row `a\\x00` (hex 6100) on"),
         (b"\xff", "row `\\xff` (hex ff) on"),
     ] {
-        let error = table.read_row(key, None).await.unwrap_err();
-        assert!(error.to_string().contains(shown), "{error}");
+        let error = fails(table.read_row(key, None).await, shown);
         assert!(
             error.redacted().to_string().starts_with("ReadRows on table `users` failed: NOT_FOUND"),
             "{error}"

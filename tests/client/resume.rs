@@ -5,9 +5,10 @@ use keyderive::client::ReadRows;
 use keyderive::plan::KeyRange;
 use keyderive::row::RowFilter;
 use keyderive_scripted::{Answer, Mock, Rpc, cell};
+use keyderive_tests::fixtures::assert_error;
 use tonic::Code;
 
-use crate::support::{all, asked, keys, keys_and_error, table};
+use crate::support::{all, asked, keys, keys_and_error, table, text};
 
 /// Rows, and then a transient failure.
 fn breaks(rows: &[&'static str]) -> Answer {
@@ -23,12 +24,43 @@ fn range(start: &str, end: &str) -> KeyRange {
     KeyRange::new(start, Some(end.into()))
 }
 
-/// The second request of a scan whose first answer breaks after the rows `before`.
-async fn asked_after(request: ReadRows, before: &[&'static str]) -> Vec<String> {
-    let mock = mock([breaks(before), Answer::new()]);
-    let read = keys(table(&mock).read_rows(request)).await.unwrap();
-    assert_eq!(read, before);
-    asked(&mock).split_off(1)
+/// What a scan asks for after its first answer broke after these rows: nothing if all that it asked for has come, since a request without
+/// rows would read the whole table.
+#[tokio::test(start_paused = true)]
+async fn a_scan_asks_for_what_is_left() {
+    let all = ReadRows::all;
+    let one = |start, end| ReadRows::new().range(range(start, end));
+    let three = one("a", "c").range(range("d", "f")).range(range("g", "i"));
+    let both = ReadRows::new().key("a").key("x").range(range("b", "d")).range(range("m", "p"));
+    let both_reversed = one("a", "m").range(range("n", "z")).key("b").key("y").reversed();
+    for (case, request, before, left) in [
+        ("no row has come", ReadRows::new().prefix("p").key("k"), &[][..], Some("k [p,q)")),
+        ("a range keeps its end", one("a", "m"), &["c"], Some("(c,m)")),
+        ("a range is done", three, &["a", "e"], Some("(e,f) [g,i)")),
+        (
+            "a range ends with its last row",
+            one("a", "b\0").range(range("d", "f")),
+            &["a", "b"],
+            Some("[d,f)"),
+        ),
+        // No key lies between a key and the same key with a zero byte appended.
+        ("a range has no key left", one("a", "b\0\0").range(range("x", "z")), &["b\0"], Some("[x,z)")),
+        ("keys are done", ReadRows::new().key("d").key("a").key("b").key("c"), &["a", "b"], Some("d c")),
+        ("keys and ranges", both, &["a", "c", "n"], Some("x (n,p)")),
+        ("keys and ranges, reversed", both_reversed, &["y", "o", "c"], Some("b [a,c) reversed")),
+        ("all, reversed", all().reversed(), &["y"], Some("[,y) reversed")),
+        ("a limit counts what has come", all().limit(5), &["a", "b"], Some("(b,) limit 3")),
+        ("a limit is reached", all().limit(1), &["a"], None),
+        ("all keys", ReadRows::new().key("a").key("b"), &["a", "b"], None),
+        ("all keys, reversed", ReadRows::new().key("b").key("a").reversed(), &["b", "a"], None),
+        ("a range to its end", one("a", "b\0"), &["b"], None),
+        ("a range to its start", one("a", "d").reversed(), &["c", "a"], None),
+    ] {
+        let mock = mock([breaks(before), Answer::new()]);
+        let read = keys(table(&mock).read_rows(request)).await.unwrap();
+        assert_eq!(read, before.iter().map(|key| text(key.as_bytes())).collect::<Vec<_>>(), "{case}");
+        assert_eq!(asked(&mock)[1..], Vec::from_iter(left), "{case}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -43,47 +75,6 @@ async fn a_scan_that_breaks_off_again_goes_on_again() {
     let mock = mock([breaks(&["a"]), breaks(&[]), breaks(&["b", "c"]), Answer::rows(["d"])]);
     assert_eq!(all(&table(&mock)).await.unwrap(), ["a", "b", "c", "d"]);
     assert_eq!(asked(&mock), ["[,)", "(a,)", "(a,)", "(c,)"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_scan_that_breaks_off_before_a_row_asks_for_all_again() {
-    assert_eq!(asked_after(ReadRows::new().prefix("p").key("k"), &[]).await, ["k [p,q)"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_range_keeps_its_end() {
-    assert_eq!(asked_after(ReadRows::new().range(range("a", "m")), &["c"]).await, ["(c,m)"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn ranges_that_are_done_are_left_out() {
-    let request = ReadRows::new().range(range("a", "c")).range(range("d", "f")).range(range("g", "i"));
-    assert_eq!(asked_after(request, &["a", "e"]).await, ["(e,f) [g,i)"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_range_that_ends_behind_the_last_row_is_left_out() {
-    let request = ReadRows::new().range(range("a", "b\0")).range(range("d", "f"));
-    assert_eq!(asked_after(request, &["a", "b"]).await, ["[d,f)"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn keys_that_are_done_are_left_out() {
-    let request = ReadRows::new().key("d").key("a").key("b").key("c");
-    assert_eq!(asked_after(request, &["a", "b"]).await, ["d c"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn keys_and_ranges_go_on_together() {
-    let request = ReadRows::new().key("a").key("x").range(range("b", "d")).range(range("m", "p"));
-    assert_eq!(asked_after(request, &["a", "c", "n"]).await, ["x (n,p)"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_reversed_scan_goes_on_before_its_last_row() {
-    let request = ReadRows::new().range(range("a", "m")).range(range("n", "z")).key("b").key("y").reversed();
-    assert_eq!(asked_after(request, &["y", "o", "c"]).await, ["b [a,c) reversed"]);
-    assert_eq!(asked_after(ReadRows::all().reversed(), &["y"]).await, ["[,y) reversed"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,11 +112,6 @@ async fn a_reversed_scan_goes_on_before_what_was_scanned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_counts_what_has_come() {
-    assert_eq!(asked_after(ReadRows::all().limit(5), &["a", "b"]).await, ["(b,) limit 3"]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_limit_counts_over_all_attempts() {
     let mock = mock([breaks(&["a", "b"]), breaks(&["c"]), Answer::rows(["d", "e"])]);
     let read = keys(table(&mock).read_rows(ReadRows::all().limit(5))).await.unwrap();
@@ -144,21 +130,6 @@ async fn a_limit_does_not_count_what_was_only_scanned() {
     assert_eq!(asked(&mock), ["[,) limit 5", "(c,) limit 4"]);
 }
 
-/// A request without rows would read the whole table.
-#[tokio::test(start_paused = true)]
-async fn a_scan_whose_keys_have_all_come_is_over() {
-    let nothing: [&str; 0] = [];
-    assert_eq!(asked_after(ReadRows::new().key("a").key("b"), &["a", "b"]).await, nothing);
-    assert_eq!(asked_after(ReadRows::new().key("b").key("a").reversed(), &["b", "a"]).await, nothing);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_scan_whose_ranges_have_come_to_their_ends_is_over() {
-    let nothing: [&str; 0] = [];
-    assert_eq!(asked_after(ReadRows::new().range(range("a", "b\0")), &["b"]).await, nothing);
-    assert_eq!(asked_after(ReadRows::new().range(range("a", "d")).reversed(), &["c", "a"]).await, nothing);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_scan_that_was_scanned_to_its_end_is_over() {
     let mock = mock([Answer::rows(["a"]).scanned("c").fail(Code::Unavailable), Answer::rows(["z"])]);
@@ -167,25 +138,10 @@ async fn a_scan_that_was_scanned_to_its_end_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scan_with_all_rows_of_its_limit_is_over() {
-    let nothing: [&str; 0] = [];
-    assert_eq!(asked_after(ReadRows::all().limit(1), &["a"]).await, nothing);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_row_that_has_come_is_not_read_again() {
     let mock = mock([breaks(&["k"])]);
     assert!(table(&mock).read_row("k", None).await.unwrap().is_some());
     assert_eq!(asked(&mock).len(), 1);
-}
-
-/// No key lies between a key and the same key with a zero byte appended.
-#[tokio::test(start_paused = true)]
-async fn a_range_without_a_key_in_it_is_not_asked_for() {
-    let request = ReadRows::new().range(range("a", "b\0\0")).range(range("x", "z"));
-    let mock = mock([breaks(&["b\0"]), Answer::new()]);
-    assert_eq!(keys(table(&mock).read_rows(request)).await.unwrap(), [r"b\x00"]);
-    assert_eq!(asked(&mock)[1], "[x,z)");
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,10 +186,7 @@ async fn a_server_that_goes_on_with_an_old_row_breaks_the_protocol() {
     let mock = mock([breaks(&["a", "b"]), Answer::rows(["b", "c"])]);
     let (read, error) = keys_and_error(table(&mock).read_rows(ReadRows::all())).await;
     assert_eq!(read, ["a", "b"]);
-    assert!(
-        error.kind() == ErrorKind::ProtocolViolation && error.to_string().contains("increasing"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::ProtocolViolation, &["increasing"]);
     assert_eq!(error.last_row_key(), Some(&b"b"[..]));
 }
 

@@ -146,7 +146,8 @@ async fn deletions_are_idempotent() {
     assert_eq!(mock.requests().len(), 2);
 }
 
-/// Each backoff is random, from half of its limit to all of it. The limit starts at 25 ms and doubles.
+/// Each backoff is random, from half of its limit to all of it. The limit starts at 25 ms and doubles. Google's conformance suite requires more
+/// than 10 ms.
 #[tokio::test(start_paused = true)]
 async fn pauses_grow_from_failure_to_failure() {
     let mock = failing(vec![Code::Unavailable.into(); 6]);
@@ -254,14 +255,6 @@ async fn pauses_begin_anew_after_a_delay_that_the_server_named() {
     exactly(&gaps[3..4], 3 * SECOND);
     between(gaps[4], 12 * MILLISECOND, 25 * MILLISECOND);
     between(gaps[5], 25 * MILLISECOND, 50 * MILLISECOND);
-}
-
-/// Google's conformance suite requires more than 10 ms.
-#[tokio::test(start_paused = true)]
-async fn the_first_pause_is_longer_than_ten_milliseconds() {
-    let mock = failing([Code::Unavailable.into()]);
-    table(&mock).mutate_row("k", set()).await.unwrap();
-    assert!(gaps(&mock)[0] > 10 * MILLISECOND);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,19 +5,12 @@ use std::collections::BTreeMap;
 
 use keyderive::client::ReadRows;
 use keyderive::{Client, Error, ErrorKind, RowKey, Scan, Table};
-use keyderive_proto::data::row_range::{EndKey, StartKey};
-use keyderive_scripted::{Answer, Mock, Request, Rpc};
+use keyderive_scripted::{Answer, Mock, Rpc};
+use keyderive_tests::fixtures::{SaltedKey, UserKey, created};
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 
 use crate::support::{SECOND, client, table};
-
-/// Its scans read and merge two buckets.
-#[derive(RowKey, Clone, Debug, PartialEq)]
-#[salt(range = 2, over = "id")]
-struct EventKey {
-    id: u64,
-}
 
 type Event = BTreeMap<String, u64>;
 
@@ -26,55 +19,28 @@ const ROWS: u64 = 6;
 /// How long a scan may stay unpolled while its client closes.
 const GIVEN_UP_AFTER: std::time::Duration = std::time::Duration::from_secs(10);
 
-fn events(client: &Client) -> Table<EventKey, Event> {
+fn events(client: &Client) -> Table<SaltedKey, Event> {
     client.table("events")
 }
 
 async fn embedded() -> Client {
     let client = Client::embedded();
-    let events = events(&client);
-    events.create_if_absent().await.unwrap();
+    let events: Table<SaltedKey, Event> = created(&client, "events").await;
     for id in 0..ROWS {
-        events.put(&EventKey { id }, &Event::from([("n".to_owned(), id)])).await.unwrap();
+        events.put(&SaltedKey { id }, &Event::from([("n".to_owned(), id)])).await.unwrap();
     }
     client
 }
 
 /// A client of a server with the same keys, over a connection.
 async fn remote() -> Client {
-    client(&Mock::new().by(|request| match request.rpc {
+    let keys = (0..ROWS).map(|id| SaltedKey { id }.encode().unwrap().into()).collect();
+    let rows = keyderive_scripted::Table::new(keys, vec![("n".into(), "v".into())], 1);
+    client(&Mock::new().by(move |request| match request.rpc {
         Rpc::SampleRowKeys => Answer::samples([]),
-        _ => read(request),
+        _ if request.read_rows().table_name.ends_with("absent") => Answer::failure(Code::NotFound),
+        _ => rows.answer(request),
     }))
-}
-
-fn read(request: &Request) -> Answer {
-    let request = request.read_rows();
-    if request.table_name.ends_with("absent") {
-        return Answer::failure(Code::NotFound);
-    }
-    let rows = request.rows.unwrap_or_default();
-    let has = |key: &Vec<u8>| {
-        rows.row_keys.iter().any(|named| named == key)
-            || rows.row_ranges.iter().any(|range| {
-                let starts = match &range.start_key {
-                    None => true,
-                    Some(StartKey::StartKeyClosed(start)) => start <= key,
-                    Some(StartKey::StartKeyOpen(start)) => start < key,
-                };
-                starts
-                    && match &range.end_key {
-                        None => true,
-                        Some(EndKey::EndKeyOpen(end)) => key < end,
-                        Some(EndKey::EndKeyClosed(end)) => key <= end,
-                    }
-            })
-    };
-    let mut keys: Vec<_> = (0..ROWS).map(|id| EventKey { id }.encode().unwrap()).collect();
-    keys.sort_unstable();
-    keys.retain(has);
-    keys.truncate(usize::try_from(request.rows_limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX));
-    Answer::rows(keys)
 }
 
 /// Makes a test of each function, on the embedded Bigtable and over a connection.
@@ -108,7 +74,7 @@ async fn closes_at_once(client: &Client) {
 }
 
 async fn a_scan_that_was_read_to_its_end(client: Client) {
-    let mut rows = events(&client).scan(EventKey::scan()).keys_only().stream();
+    let mut rows = events(&client).scan(SaltedKey::scan()).keys_only().stream();
     let mut ids = Vec::new();
     while let Some(key) = rows.next().await {
         ids.push(key.unwrap().id);
@@ -119,8 +85,8 @@ async fn a_scan_that_was_read_to_its_end(client: Client) {
 }
 
 async fn a_scan_that_failed(client: Client) {
-    let absent = client.table::<EventKey, Event>("absent");
-    let mut rows = absent.scan(EventKey::scan()).keys_only().stream();
+    let absent = client.table::<SaltedKey, Event>("absent");
+    let mut rows = absent.scan(SaltedKey::scan()).keys_only().stream();
     assert!(rows.next().await.unwrap().unwrap_err().is_not_found());
     closes_at_once(&client).await;
     assert!(rows.next().await.is_none());
@@ -128,7 +94,7 @@ async fn a_scan_that_failed(client: Client) {
 
 async fn a_scan_that_met_a_foreign_row(client: Client) {
     #[derive(RowKey, Debug)]
-    #[salt(range = 2, over = "id")]
+    #[salt(range = 4, over = "id")]
     struct Other {
         id: u64,
         name: String,
@@ -140,9 +106,9 @@ async fn a_scan_that_met_a_foreign_row(client: Client) {
 }
 
 async fn a_scan_that_has_had_all_rows_of_its_limit(client: Client) {
-    let mut rows = events(&client).scan(EventKey::scan()).keys_only().limit(2).stream();
+    let mut rows = events(&client).scan(SaltedKey::scan()).keys_only().limit(2).stream();
     for id in 0..2 {
-        assert_eq!(rows.next().await.unwrap().unwrap(), EventKey { id });
+        assert_eq!(rows.next().await.unwrap().unwrap(), SaltedKey { id });
     }
     closes_at_once(&client).await;
     assert!(rows.next().await.is_none());
@@ -160,7 +126,7 @@ async fn raw_streams_that_have_ended(client: Client) {
 }
 
 async fn an_export_that_was_read_to_its_end(client: Client) {
-    let export = events(&client).export(EventKey::scan()).with(Scan::keys_only);
+    let export = events(&client).export(SaltedKey::scan()).with(Scan::keys_only);
     let mut rows = export.stream();
     let mut count = 0;
     while rows.next().await.transpose().unwrap().is_some() {
@@ -172,8 +138,8 @@ async fn an_export_that_was_read_to_its_end(client: Client) {
 }
 
 async fn a_page_and_a_visit(client: Client) {
-    let page = events(&client).scan(EventKey::scan()).keys_only().page(2).await.unwrap();
-    let visit = events(&client).scan(EventKey::scan()).visit::<EventKey, Error>(|_, _| Ok(()));
+    let page = events(&client).scan(SaltedKey::scan()).keys_only().page(2).await.unwrap();
+    let visit = events(&client).scan(SaltedKey::scan()).visit::<SaltedKey, Error>(|_, _| Ok(()));
     assert_eq!((page.rows.len() as u64, visit.await.unwrap()), (2, ROWS));
     closes_at_once(&client).await;
     drop(page);
@@ -181,12 +147,12 @@ async fn a_page_and_a_visit(client: Client) {
 
 async fn scans_that_nobody_polls_are_given_up(client: Client) {
     let events = events(&client);
-    let mut new = events.scan(EventKey::scan()).keys_only().stream();
-    let mut begun = events.scan(EventKey::scan()).keys_only().stream();
+    let mut new = events.scan(SaltedKey::scan()).keys_only().stream();
+    let mut begun = events.scan(SaltedKey::scan()).keys_only().stream();
     begun.next().await.unwrap().unwrap();
     let mut raw = client.raw_table("events").read_rows(ReadRows::all());
     raw.next().await.unwrap().unwrap();
-    let mut export = events.export(EventKey::scan()).with(Scan::keys_only).stream();
+    let mut export = events.export(SaltedKey::scan()).with(Scan::keys_only).stream();
     export.next().await.unwrap().unwrap();
 
     let began = Instant::now();
@@ -208,12 +174,12 @@ async fn scans_that_nobody_polls_are_given_up(client: Client) {
 }
 
 async fn a_scan_that_is_polled_now_and_then_ends_well(client: Client) {
-    let mut rows = events(&client).scan(EventKey::scan()).keys_only().stream();
-    assert_eq!(rows.next().await.unwrap().unwrap(), EventKey { id: 0 });
+    let mut rows = events(&client).scan(SaltedKey::scan()).keys_only().stream();
+    assert_eq!(rows.next().await.unwrap().unwrap(), SaltedKey { id: 0 });
     let read = async {
         for id in 1..ROWS {
             sleep(GIVEN_UP_AFTER - SECOND).await;
-            assert_eq!(rows.next().await.unwrap().unwrap(), EventKey { id });
+            assert_eq!(rows.next().await.unwrap().unwrap(), SaltedKey { id });
         }
         assert!(rows.next().await.is_none());
         Instant::now()
@@ -227,7 +193,7 @@ async fn a_scan_that_is_polled_now_and_then_ends_well(client: Client) {
 
 /// The export reads one partition after the other, and has started one of three.
 async fn an_export_that_is_read_slowly_ends_well(client: Client) {
-    let parts = (0..3).map(|third| EventKey::scan().id_range(third * 2..third * 2 + 2).into_plan().unwrap());
+    let parts = (0..3).map(|third| SaltedKey::scan().id_range(third * 2..third * 2 + 2).into_plan().unwrap());
     let export = events(&client).export_parts(parts).parallel(1).with(Scan::keys_only);
     let mut rows = export.stream();
     rows.next().await.unwrap().unwrap();
@@ -248,7 +214,7 @@ async fn an_export_that_is_read_slowly_ends_well(client: Client) {
 
 /// A later `close` does not shorten the wait of an earlier one.
 async fn concurrent_closes_wait_equally_long(client: Client) {
-    let mut rows = events(&client).scan(EventKey::scan()).keys_only().stream();
+    let mut rows = events(&client).scan(SaltedKey::scan()).keys_only().stream();
     rows.next().await.unwrap().unwrap();
     let read = async {
         sleep(SECOND).await;
@@ -287,12 +253,8 @@ async fn a_scan_that_waits_for_a_slow_server_is_waited_for() {
 /// The last poll of the stream was pending, and nobody polls it again.
 #[tokio::test(start_paused = true)]
 async fn a_scan_whose_reader_went_away_is_given_up() {
-    #[derive(RowKey, Debug)]
-    struct PlainKey {
-        id: u64,
-    }
     let client = client(&Mock::new().by(|_| Answer::new().stall()));
-    let mut rows = client.table::<PlainKey, Event>("events").scan(PlainKey::scan()).stream();
+    let mut rows = client.table::<UserKey, Event>("events").scan(UserKey::scan()).stream();
     let mut raw = client.raw_table("events").read_rows(ReadRows::all());
     assert!(timeout(SECOND, rows.next()).await.is_err() && timeout(SECOND, raw.next()).await.is_err());
     timeout(GIVEN_UP_AFTER + SECOND, client.close()).await.unwrap();

@@ -10,10 +10,20 @@ use keyderive::row::Mutation;
 use keyderive::{Client, Error};
 use keyderive_proto::data;
 use keyderive_proto::data::row_range::{EndKey, StartKey};
-use keyderive_scripted::{Mock, Request, Rpc};
+use keyderive_scripted::{Door, Mock, Request, Rpc};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// The outcome of an operation that finds the door of `mock` shut, which opens after this time.
+pub(crate) async fn opened_after<T>(mock: &Mock, pause: Duration, operation: impl Future<Output = T>) -> T {
+    mock.set_door(Door::Shut);
+    let open = async {
+        tokio::time::sleep(pause).await;
+        mock.set_door(Door::Open);
+    };
+    tokio::join!(operation, open).0
+}
 
 /// The full name of the table that [`table`] returns.
 pub(crate) const TABLE: &str = "projects/keyderive/instances/local/tables/events";
@@ -43,14 +53,17 @@ pub(crate) async fn keys(rows: RowStream) -> Result<Vec<String>, Error> {
     rows.map_ok(|row| text(row.key())).try_collect().await
 }
 
-/// The keys of the rows before a failure, and the failure.
+/// The keys of the rows before a failure, and the failure, after which nothing comes.
 pub(crate) async fn keys_and_error(mut rows: RowStream) -> (Vec<String>, Error) {
     let mut keys = Vec::new();
     loop {
         match rows.try_next().await {
             Ok(Some(row)) => keys.push(text(row.key())),
             Ok(None) => panic!("it does not fail, after {keys:?}"),
-            Err(error) => return (keys, error),
+            Err(error) => {
+                assert_eq!(rows.try_next().await.unwrap(), None, "it goes on after {error}");
+                return (keys, error);
+            }
         }
     }
 }

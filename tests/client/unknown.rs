@@ -4,9 +4,10 @@ use h2::Reason;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::{Mutation, ReadModifyWrite};
 use keyderive::table::put_both;
-use keyderive::{Error, ErrorKind, Row, RowKey};
+use keyderive::{Error, ErrorKind, Row};
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Door, Failure, Mock, Rpc};
+use keyderive_tests::fixtures::UserKey;
 use tonic::Code;
 
 use crate::support::{MILLISECOND, SECOND, all, client, entries, set, table};
@@ -195,44 +196,41 @@ async fn what_was_refused_and_may_pass_is_sent_again() {
     }
 }
 
-#[derive(RowKey)]
-struct Key {
-    #[pad(1)]
-    id: u8,
-}
-
 #[derive(Row)]
 struct Counts {
     #[row(counter)]
     visits: i64,
 }
 
+/// The stored key of id 7.
+const SEVEN: &str = "00000000000000000007";
+
 #[tokio::test(start_paused = true)]
 async fn errors_of_a_table_say_that_a_row_may_be_written() {
     let mock = Mock::new().by(|_| Answer::new().drop_connection());
     let client = client(&mock).with(|settings| settings.each(|call| call.max_attempts = 1));
-    let counts = client.table::<Key, Counts>("counts");
+    let counts = client.table::<UserKey, Counts>("counts");
     let row = Counts { visits: 1 };
     for error in [
-        counts.put(&Key { id: 7 }, &row).await.unwrap_err(),
-        counts.put_all([(Key { id: 7 }, Counts { visits: 1 })]).await.unwrap_err(),
-        counts.increment(&Key { id: 7 }, Counts::VISITS, 1).await.unwrap_err(),
+        counts.put(&UserKey { id: 7 }, &row).await.unwrap_err(),
+        counts.put_all([(UserKey { id: 7 }, Counts { visits: 1 })]).await.unwrap_err(),
+        counts.increment(&UserKey { id: 7 }, Counts::VISITS, 1).await.unwrap_err(),
     ] {
-        assert!(error.is_outcome_unknown() && error.row_key() == Some(b"7"), "{error}");
+        assert!(error.is_outcome_unknown() && error.row_key() == Some(SEVEN.as_bytes()), "{error}");
         assert!(!error.to_string().contains("was not written"), "{error}");
     }
-    let error = put_both((&counts, &Key { id: 7 }, &row), (&counts, &Key { id: 8 }, &row)).await.unwrap_err();
+    let error =
+        put_both((&counts, &UserKey { id: 7 }, &row), (&counts, &UserKey { id: 8 }, &row)).await.unwrap_err();
     assert!(error.is_outcome_unknown() && error.is_retryable(), "{error}");
     assert_eq!(error.first().outcome(), keyderive::table::WriteOutcome::Unknown);
     assert_eq!(error.second().outcome(), keyderive::table::WriteOutcome::NotWritten);
     let writer = counts.writer();
-    writer.put(&Key { id: 7 }, &row).await.unwrap();
+    writer.put(&UserKey { id: 7 }, &row).await.unwrap();
     let errors = writer.close().await.unwrap_err();
     assert!(errors.is_outcome_unknown() && errors.failed()[0].error().is_outcome_unknown(), "{errors}");
     let text = errors.to_string();
-    let begin =
-        "1 of 1 rows may not have been written; the first: row `7` may not have been written: MutateRows";
-    assert!(text.starts_with(begin), "{text}");
+    let begin = "1 of 1 rows may not have been written; the first: row `";
+    assert!(text.starts_with(&format!("{begin}{SEVEN}` may not have been written: MutateRows")), "{text}");
 }
 
 /// Two attempts, neither of which the server applied.
@@ -241,9 +239,10 @@ async fn a_row_of_two_that_was_refused_is_not_written() {
     let busy = Failure::new(Code::ResourceExhausted, "busy").retry_after(MILLISECOND);
     let mock = Mock::new().by(move |_| Answer::failure(busy.clone()));
     let client = client(&mock).with(|settings| settings.each(|call| call.max_attempts = 2));
-    let counts = client.table::<Key, Counts>("counts");
+    let counts = client.table::<UserKey, Counts>("counts");
     let row = Counts { visits: 1 };
-    let error = put_both((&counts, &Key { id: 7 }, &row), (&counts, &Key { id: 8 }, &row)).await.unwrap_err();
+    let error =
+        put_both((&counts, &UserKey { id: 7 }, &row), (&counts, &UserKey { id: 8 }, &row)).await.unwrap_err();
     assert_eq!(error.first().outcome(), keyderive::table::WriteOutcome::NotWritten, "{error}");
     assert!(!error.is_outcome_unknown() && error.is_retryable(), "{error}");
 }

@@ -4,18 +4,14 @@
 use std::collections::BTreeSet;
 
 use keyderive::row::{Condition, Timestamped};
-use keyderive::{ErrorKind, Row, RowKey, Table};
+use keyderive::{ErrorKind, Row, Table};
 use keyderive_proto::data;
 use keyderive_proto::data::mutation::Mutation as Sent;
 use keyderive_scripted::{Answer, Failure, Mock, Request, Rpc};
+use keyderive_tests::fixtures::{UserKey, assert_error};
 use tonic::Code;
 
 use crate::support::client;
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-struct OrderKey {
-    id: u64,
-}
 
 #[derive(Row, Clone, Debug, PartialEq)]
 struct Order {
@@ -23,7 +19,7 @@ struct Order {
     note: Option<String>,
 }
 
-const KEY: OrderKey = OrderKey { id: 7 };
+const KEY: UserKey = UserKey { id: 7 };
 
 fn order(id: i64) -> Order {
     Order { id, note: (id % 2 == 0).then(|| format!("note {id}")) }
@@ -43,8 +39,8 @@ fn server() -> Mock {
     })
 }
 
-fn orders(mock: &Mock) -> Table<OrderKey, Order> {
-    client(mock).with(|settings| settings.registry = false).table::<OrderKey, Order>("orders")
+fn orders(mock: &Mock) -> Table<UserKey, Order> {
+    client(mock).with(|settings| settings.registry = false).table::<UserKey, Order>("orders")
 }
 
 /// The mutations of all writes.
@@ -77,7 +73,7 @@ fn times(mock: &Mock) -> Vec<i64> {
 async fn every_write_of_a_value_sets_its_cells_at_the_servers_time() {
     let mock = server();
     let orders = orders(&mock);
-    let rows = || vec![(KEY, order(1)), (OrderKey { id: 8 }, order(2))];
+    let rows = || vec![(KEY, order(1)), (UserKey { id: 8 }, order(2))];
     orders.put(&KEY, &order(1)).await.unwrap();
     orders.merge(&KEY, &order(1)).await.unwrap();
     orders.put_all(rows()).await.unwrap();
@@ -123,7 +119,7 @@ async fn a_value_is_put_again_after_an_unknown_outcome() {
         .on(Rpc::MutateRows, lost())
         .on(Rpc::MutateRows, Answer::outcomes([(0, Code::Unavailable), (1, Code::Ok)]))
         .on(Rpc::MutateRows, Answer::outcomes([(0, Code::Ok)]));
-    orders(&mock).put_all([(KEY, order(1)), (OrderKey { id: 8 }, order(2))]).await.unwrap();
+    orders(&mock).put_all([(KEY, order(1)), (UserKey { id: 8 }, order(2))]).await.unwrap();
     assert_eq!(mock.requests_of(Rpc::MutateRows).len(), 3);
 }
 
@@ -139,14 +135,14 @@ async fn no_request_has_a_key_twice() {
             Answer::outcomes(places.clone().map(|place| (place, busy(place))))
         });
         let orders = orders(&mock);
-        let rows = ids.iter().zip(0..).map(|(id, value)| (OrderKey { id: *id }, order(value)));
+        let rows = ids.iter().zip(0..).map(|(id, value)| (UserKey { id: *id }, order(value)));
         let rows: Vec<_> = rows.collect();
         match merges {
             false => orders.put_all(&rows).await.unwrap(),
             true => orders.merge_all(&rows).await.unwrap(),
         }
         let keys = |request: &Request| {
-            let id = |key: &bytes::Bytes| OrderKey::decode(key).unwrap().id.to_string();
+            let id = |key: &bytes::Bytes| UserKey::decode(key).unwrap().id.to_string();
             request.entries().iter().map(id).collect::<Vec<_>>().join(" ")
         };
         let requests: Vec<_> = mock.requests().iter().map(keys).collect();
@@ -172,7 +168,7 @@ const LATE: i64 = 4_000_000_000_000_000;
 #[tokio::test(start_paused = true)]
 async fn a_compared_version_is_superseded() {
     let mock = server();
-    let pages = client(&mock).table::<OrderKey, Page>("pages");
+    let pages = client(&mock).table::<UserKey, Page>("pages");
     let page = |at| Page { text: Some(Timestamped::new(at, "text".into())), views: 7 };
     let text = || Page::TEXT.version(LATE);
     let views = || Page::VIEWS.version(LATE);
@@ -192,13 +188,10 @@ async fn a_compared_version_is_superseded() {
 #[tokio::test(start_paused = true)]
 async fn a_write_that_keeps_the_compared_version_is_refused() {
     let mock = server();
-    let pages = client(&mock).table::<OrderKey, Page>("pages");
+    let pages = client(&mock).table::<UserKey, Page>("pages");
     let version = || Page::TEXT.version(LATE);
     let error = pages.update(&KEY).set(Page::VIEWS, 8).only_if(version()).await.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::InvalidRow && error.to_string().contains("leaves the version as it is"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::InvalidRow, &["leaves the version as it is"]);
     assert!(mock.requests_of(Rpc::CheckAndMutateRow).is_empty());
     // A deletion changes the version too.
     pages.update(&KEY).clear(Page::TEXT).only_if(version()).await.unwrap();

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use keyderive::client::{Aggregate, Family, FamilyChange};
 use keyderive::row::Mutation;
-use keyderive::{Error, ErrorKind, GcRule, RowKey};
+use keyderive::{Error, ErrorKind, GcRule};
 use keyderive_proto::admin::gc_rule::Rule;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
 use keyderive_proto::admin::table::TimestampGranularity;
 use keyderive_proto::data::mutation::Mutation as Message;
 use keyderive_proto::{admin, data};
 use keyderive_scripted::{Answer, Failure, Mock, Rpc};
+use keyderive_tests::fixtures::UserKey;
 use tonic::Code;
 
 use crate::support::{
@@ -216,10 +217,6 @@ async fn the_granularity_is_read_once_and_never_guessed() {
 /// Without a rule, the entry of a family of bytes has no value, and the service makes no family of it.
 #[tokio::test(start_paused = true)]
 async fn families_are_sent_with_a_rule_also_if_it_removes_nothing() {
-    #[derive(RowKey)]
-    struct Key {
-        id: u64,
-    }
     let mock = Mock::new().by(|_| Answer::failure(Code::NotFound)).admin_by(|request| match request.rpc {
         Rpc::CreateTable | Rpc::ModifyColumnFamilies => Answer::new().send(&admin::Table::default()),
         _ => Answer::failure(Code::NotFound),
@@ -230,7 +227,7 @@ async fn families_are_sent_with_a_rule_also_if_it_removes_nothing() {
     events.create(families(), [""; 0]).await.unwrap();
     let changes = families().map(FamilyChange::add).into_iter();
     events.modify_families(changes.chain([FamilyChange::gc_rule("f", GcRule::never())])).await.unwrap();
-    let typed = client.table::<Key, BTreeMap<String, i64>>("typed");
+    let typed = client.table::<UserKey, BTreeMap<String, i64>>("typed");
     typed.create().family("g", GcRule::never()).await.unwrap();
     let empty = Some(admin::GcRule { rule: None });
     let mut seen = 0;

@@ -13,6 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use keyderive::Client;
 use keyderive_scripted::{Answer, Mock, Request, Rpc};
+use keyderive_tests::Folder;
 use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use tonic::Code;
 
@@ -20,29 +21,6 @@ use crate::servers::{Authority, TokenAnswer, TokenServer, over_tls};
 
 /// How many reads a child makes.
 const READS: usize = 3;
-
-/// A directory for the files of a test, deleted when dropped.
-struct Files(PathBuf);
-
-impl Files {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("keyderive-cloud-{}-{test}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Where a child finds its client's servers and credentials.
 struct Environment<'a> {
@@ -118,7 +96,7 @@ fn numbered(number: usize) -> TokenAnswer {
 }
 
 /// The file that `gcloud auth application-default login` writes.
-fn user_file(files: &Files, tokens: &TokenServer) -> PathBuf {
+fn user_file(files: &Folder, tokens: &TokenServer) -> PathBuf {
     files.write(
         "user.json",
         &format!(
@@ -131,7 +109,7 @@ fn user_file(files: &Files, tokens: &TokenServer) -> PathBuf {
 
 /// Runs a client with the credentials of a user against `mock`.
 async fn run_as_user(test: &str, mock: &Mock, tokens: &TokenServer, pause: Duration) -> Vec<String> {
-    let (files, authority) = (Files::new(test), Authority::new());
+    let (files, authority) = (Folder::new(test), Authority::new());
     let server = over_tls(mock, authority.server("127.0.0.1", 2099)).await;
     let (roots, file) = (files.write("roots.pem", &authority.pem()), user_file(&files, tokens));
     run(Environment { port: server.port, roots: &roots, file: Some(&file), metadata_port: None, pause }).await
@@ -139,7 +117,7 @@ async fn run_as_user(test: &str, mock: &Mock, tokens: &TokenServer, pause: Durat
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_metadata_server_gives_the_token_of_the_machine() {
-    let (files, authority, mock) = (Files::new("metadata"), Authority::new(), rows());
+    let (files, authority, mock) = (Folder::new("metadata"), Authority::new(), rows());
     let server = over_tls(&mock, authority.server("127.0.0.1", 2099)).await;
     let metadata = TokenServer::start(numbered).await;
     let roots = files.write("roots.pem", &authority.pem());
@@ -172,7 +150,7 @@ async fn a_user_refreshes_their_token() {
 /// A service account signs its own token, which Google's servers take.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_account_signs_its_token() {
-    let (files, authority, mock) = (Files::new("account"), Authority::new(), rows());
+    let (files, authority, mock) = (Folder::new("account"), Authority::new(), rows());
     let server = over_tls(&mock, authority.server("127.0.0.1", 2099)).await;
     let roots = files.write("roots.pem", &authority.pem());
     let pem = include_str!("service-account.pem");
@@ -281,7 +259,7 @@ async fn a_server_without_a_valid_certificate_gets_no_request() {
         ("expired", authority.server("127.0.0.1", 2020), "certificate expired"),
     ];
     futures_util::future::join_all(cases.map(async |(test, config, text)| {
-        let (files, mock, tokens) = (Files::new(test), rows(), TokenServer::start(numbered).await);
+        let (files, mock, tokens) = (Folder::new(test), rows(), TokenServer::start(numbered).await);
         let server = over_tls(&mock, config).await;
         let (roots, file) = (files.write("roots.pem", &authority.pem()), user_file(&files, &tokens));
         let pause = Duration::ZERO;

@@ -6,19 +6,14 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use keyderive::client::ReadRows;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::row::{Sum, Versions};
-use keyderive::{Client, Row, RowKey, Table};
-
-use super::Directory;
+use keyderive::{Client, Row, Table};
+use keyderive_tests::Folder;
+use keyderive_tests::fixtures::{SaltedKey, UserKey, created, fails};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(86_400);
 
-#[derive(RowKey, Clone, Debug, PartialEq)]
-struct SessionKey {
-    id: u64,
-}
-
-const KEY: SessionKey = SessionKey { id: 7 };
+const KEY: UserKey = UserKey { id: 7 };
 
 #[derive(Row, Clone, Debug, PartialEq)]
 #[row(ttl = "1h")]
@@ -31,7 +26,7 @@ fn session(user: &str) -> Session {
     Session { user: user.to_owned(), visits: 1 }
 }
 
-async fn sessions(bigtable: &Bigtable) -> Table<SessionKey, Session> {
+async fn sessions(bigtable: &Bigtable) -> Table<UserKey, Session> {
     let sessions = bigtable.client().table("sessions");
     sessions.create_if_absent().await.unwrap();
     sessions
@@ -48,7 +43,7 @@ async fn stored(bigtable: &Bigtable, table: &str) -> usize {
 }
 
 /// Which calls see the row.
-async fn seen(sessions: &Table<SessionKey, Session>) -> Vec<bool> {
+async fn seen(sessions: &Table<UserKey, Session>) -> Vec<bool> {
     let matching = Session::USER.equals("ada");
     let selected = sessions.select(Session::USER).get(&KEY).await.unwrap();
     vec![
@@ -56,8 +51,8 @@ async fn seen(sessions: &Table<SessionKey, Session>) -> Vec<bool> {
         sessions.exists(&KEY).await.unwrap(),
         selected.is_some(),
         sessions.get_many([&KEY]).await.unwrap()[0].is_some(),
-        sessions.scan(SessionKey::scan()).count().await.unwrap() == 1,
-        sessions.scan(SessionKey::scan()).matching(matching).count().await.unwrap() == 1,
+        sessions.scan(UserKey::scan()).count().await.unwrap() == 1,
+        sessions.scan(UserKey::scan()).matching(matching).count().await.unwrap() == 1,
         !sessions.put_if_absent(&KEY, &session("ada")).await.unwrap(),
     ]
 }
@@ -136,8 +131,7 @@ struct Page {
 async fn sums_count_after_the_clock_was_moved() {
     let bigtable = Bigtable::in_memory();
     let lost = Faults::seeded(0).fail_nth(Method::MutateRow, 1, Fault::unavailable().after_the_call());
-    let pages = bigtable.with_faults(lost).client().table::<SessionKey, Page>("pages");
-    pages.create_if_absent().await.unwrap();
+    let pages = created::<UserKey, Page>(&bigtable.with_faults(lost).client(), "pages").await;
     bigtable.advance(Duration::from_secs(20 * 60));
     let add = || pages.update(&KEY).add(Page::HITS, 1);
     add().await.unwrap();
@@ -157,8 +151,7 @@ async fn sums_count_after_the_clock_was_moved() {
 async fn windows_follow_the_clock_of_the_client() {
     let bigtable = Bigtable::in_memory();
     let client = bigtable.client();
-    let pages = client.table::<SessionKey, Page>("pages");
-    pages.create_if_absent().await.unwrap();
+    let pages = created::<UserKey, Page>(&client, "pages").await;
     let micros = |client: &Client| {
         i64::try_from(client.now().duration_since(UNIX_EPOCH).unwrap().as_micros()).unwrap()
     };
@@ -171,8 +164,7 @@ async fn windows_follow_the_clock_of_the_client() {
     assert_eq!(hourly.iter().map(|sum| sum.value.get()).collect::<Vec<_>>(), [2, 1]);
     // What the rule has released by now is rejected, and gone.
     bigtable.advance(90 * DAY);
-    let error = pages.update(&KEY).add_at(Page::HOURLY, begun, 1).await.unwrap_err();
-    assert!(error.to_string().contains("would be gone at once"), "{error}");
+    fails(pages.update(&KEY).add_at(Page::HOURLY, begun, 1).await, "would be gone at once");
     assert!(pages.get(&KEY).await.unwrap().is_none());
 }
 
@@ -185,18 +177,17 @@ struct Job {
 /// What the service may do, and what it may do a week later.
 #[tokio::test]
 async fn garbage_stays_until_it_is_collected() {
-    let directory = Directory::new("garbage");
-    let in_file = Bigtable::open(directory.file("jobs.keyderive")).await.unwrap();
+    let folder = Folder::new("garbage");
+    let in_file = Bigtable::open(folder.join("jobs.keyderive")).await.unwrap();
     for bigtable in [Bigtable::in_memory(), in_file] {
         bigtable.pause_garbage_collection();
-        let jobs = bigtable.client().table::<SessionKey, Job>("jobs");
-        jobs.create_if_absent().await.unwrap();
+        let jobs = created::<UserKey, Job>(&bigtable.client(), "jobs").await;
         let open = Job { state: "open".to_owned() };
         for id in 0..200 {
-            jobs.put(&SessionKey { id }, &open).await.unwrap();
+            jobs.put(&UserKey { id }, &open).await.unwrap();
         }
         bigtable.advance(2 * DAY);
-        assert_eq!(jobs.scan(SessionKey::scan()).count().await.unwrap(), 200);
+        assert_eq!(jobs.scan(UserKey::scan()).count().await.unwrap(), 200);
         assert_eq!(jobs.get(&KEY).await.unwrap().as_ref(), Some(&open));
         assert!(!jobs.put_if_absent(&KEY, &open).await.unwrap());
         assert!(jobs.update(&KEY).set(Job::STATE, "done").only_if(Job::STATE.equals("open")).await.unwrap());
@@ -204,7 +195,7 @@ async fn garbage_stays_until_it_is_collected() {
         assert_eq!(stored(&bigtable, "jobs").await, 201);
         bigtable.collect_garbage().await.unwrap();
         assert_eq!(stored(&bigtable, "jobs").await, 1);
-        assert!(jobs.put_if_absent(&SessionKey { id: 8 }, &open).await.unwrap());
+        assert!(jobs.put_if_absent(&UserKey { id: 8 }, &open).await.unwrap());
         // It is still paused.
         bigtable.advance(2 * DAY);
         assert_eq!(stored(&bigtable, "jobs").await, 2);
@@ -228,8 +219,8 @@ async fn a_row_that_is_not_collected_yet_is_hidden_by_its_ttl() {
 
 #[tokio::test]
 async fn a_file_that_is_opened_again_has_the_time_of_its_last_write() {
-    let directory = Directory::new("advanced");
-    let file = directory.file("sessions.keyderive");
+    let folder = Folder::new("advanced");
+    let file = folder.join("sessions.keyderive");
     let bigtable = Bigtable::open(&file).await.unwrap();
     bigtable.advance(DAY);
     sessions(&bigtable).await.put(&KEY, &session("ada")).await.unwrap();
@@ -245,43 +236,16 @@ async fn a_file_that_is_opened_again_has_the_time_of_its_last_write() {
     assert_eq!(sessions.get(&KEY).await.unwrap(), None);
 }
 
-#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[salt(range = 4, over = "user")]
-struct OldKey {
-    user: String,
-    at: u64,
-}
-
-#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[salt(range = 16, over = "user,at")]
-struct NewKey {
-    user: String,
-    at: u64,
-}
-
-impl From<OldKey> for NewKey {
-    fn from(OldKey { user, at }: OldKey) -> Self {
-        Self { user, at }
-    }
-}
-
-impl From<&NewKey> for OldKey {
-    fn from(NewKey { user, at }: &NewKey) -> Self {
-        Self { user: user.clone(), at: *at }
-    }
-}
-
 /// Re-keys a table of 500 rows beside a writer, and checks that every row that was acknowledged has moved.
 async fn rekey(bigtable: &Bigtable) {
     let client = bigtable.client();
-    let old = client.table::<OldKey, Job>("jobs");
+    let old = client.table::<UserKey, Job>("jobs");
     old.create().without_row_key_schema().await.unwrap();
-    let key = |at| OldKey { user: format!("user-{}", at % 17), at };
     let job = |at: u64| Job { state: at.to_string() };
     for at in 0..500 {
-        old.put(&key(at), &job(at)).await.unwrap();
+        old.put(&UserKey { id: at }, &job(at)).await.unwrap();
     }
-    let rekeyed = client.rekeyed::<OldKey, NewKey, Job>("jobs", "jobs-2").await.unwrap();
+    let rekeyed = client.rekeyed::<UserKey, SaltedKey, Job>("jobs", "jobs-2").await.unwrap();
     let written = AtomicU64::new(500);
     let moves = async {
         let migration = rekeyed.migration();
@@ -293,7 +257,7 @@ async fn rekey(bigtable: &Bigtable) {
     let writes = async {
         loop {
             let at = written.load(Ordering::Relaxed);
-            rekeyed.put(&NewKey::from(key(at)), &job(at)).await.unwrap();
+            rekeyed.put(&SaltedKey { id: at }, &job(at)).await.unwrap();
             written.store(at + 1, Ordering::Relaxed);
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
@@ -302,9 +266,9 @@ async fn rekey(bigtable: &Bigtable) {
         () = moves => {}
         () = writes => {}
     }
-    let new = client.table::<NewKey, Job>("jobs-2");
+    let new = client.table::<SaltedKey, Job>("jobs-2");
     for at in 0..written.load(Ordering::Relaxed) {
-        assert_eq!(new.get(&NewKey::from(key(at))).await.unwrap(), Some(job(at)), "{at}");
+        assert_eq!(new.get(&SaltedKey { id: at }).await.unwrap(), Some(job(at)), "{at}");
     }
 }
 
@@ -321,23 +285,22 @@ async fn a_rekeying_takes_a_moment_while_tokios_clock_is_paused() {
 /// clock to the next timer, which is that of the request.
 #[tokio::test(start_paused = true)]
 async fn calls_do_not_time_out_on_a_file_while_tokios_clock_is_paused() {
-    let directory = Directory::new("paused");
-    let bigtable = Bigtable::open(directory.file("jobs.keyderive")).await.unwrap();
-    let jobs = bigtable.client().table::<SessionKey, Job>("jobs");
-    jobs.create_if_absent().await.unwrap();
+    let folder = Folder::new("paused");
+    let bigtable = Bigtable::open(folder.join("jobs.keyderive")).await.unwrap();
+    let jobs = created::<UserKey, Job>(&bigtable.client(), "jobs").await;
     let begun = tokio::time::Instant::now();
     for id in 0..20 {
-        jobs.put(&SessionKey { id }, &Job { state: "open".to_owned() }).await.unwrap();
+        jobs.put(&UserKey { id }, &Job { state: "open".to_owned() }).await.unwrap();
     }
     bigtable.collect_garbage().await.unwrap();
-    assert_eq!(jobs.scan(SessionKey::scan()).count().await.unwrap(), 20);
+    assert_eq!(jobs.scan(UserKey::scan()).count().await.unwrap(), 20);
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rekeying_works_on_a_file_while_tokios_clock_is_paused() {
-    let directory = Directory::new("rekeyed");
-    rekey(&Bigtable::open(directory.file("jobs.keyderive")).await.unwrap()).await;
+    let folder = Folder::new("rekeyed");
+    rekey(&Bigtable::open(folder.join("jobs.keyderive")).await.unwrap()).await;
 }
 
 /// tokio's clock and the server's do not move one another.

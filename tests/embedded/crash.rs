@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use fastrand::Rng;
 use keyderive::{Client, RowKey};
 
-use keyderive_tests::variable;
+use keyderive_tests::{Folder, variable};
 
-use super::{Directory, FILE, ReadingKey, child, reading, readings};
+use super::{FILE, ReadingKey, child, reading, readings};
 
 const TASKS: u32 = 4;
 const BATCH_ROWS: u32 = 100;
@@ -48,7 +48,7 @@ struct Acknowledged {
 fn what_is_acknowledged_survives_a_kill() {
     let rounds = u32::try_from(variable("KEYDERIVE_CRASH_ROUNDS", 4)).unwrap();
     let seed = variable("KEYDERIVE_CRASH_SEED", 6);
-    let directory = Directory::new("crash");
+    let folder = Folder::new("crash");
     let mut rng = Rng::with_seed(seed);
     let mut acknowledged: BTreeMap<u32, Acknowledged> = BTreeMap::new();
     let (mut batches, mut unacknowledged) = (0, 0);
@@ -56,7 +56,7 @@ fn what_is_acknowledged_survives_a_kill() {
         if round % ROUNDS_OF_A_FILE == 0 {
             acknowledged.clear();
         }
-        let file = directory.file(&format!("{}.keyderive", round / ROUNDS_OF_A_FILE));
+        let file = folder.join(&format!("{}.keyderive", round / ROUNDS_OF_A_FILE));
         // Killed as soon as it starts to open the file, or after some writes.
         let until = if rng.u8(..8) == 0 { None } else { Some(rng.usize(1..80)) };
         let said = kill_after(&file, round, until);

@@ -7,28 +7,21 @@ mod scripted;
 use std::collections::BTreeMap;
 
 use keyderive::embedded::Bigtable;
-use keyderive::{Client, RowKey, Table};
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-#[salt(range = 4)]
-struct EventKey {
-    id: u32,
-}
+use keyderive::{Client, Table};
+use keyderive_tests::fixtures::SaltedKey;
 
 type Event = BTreeMap<String, i64>;
-type Events = Table<EventKey, Event>;
+type Events = Table<SaltedKey, Event>;
 
 const TABLE: &str = "events";
 
-fn event(id: u32) -> (EventKey, Event) {
-    (
-        EventKey { id },
-        Event::from([("id".to_owned(), id.into()), ("square".to_owned(), i64::from(id) * i64::from(id))]),
-    )
+fn event(id: u64) -> (SaltedKey, Event) {
+    let number = id.cast_signed();
+    (SaltedKey { id }, Event::from([("id".to_owned(), number), ("square".to_owned(), number * number)]))
 }
 
 /// A Bigtable without faults, and its table of `count` events.
-async fn with_events(count: u32) -> (Bigtable, Events) {
+async fn with_events(count: u64) -> (Bigtable, Events) {
     let bigtable = Bigtable::in_memory();
     let events = events(&bigtable.client());
     events.create_if_absent().await.unwrap();

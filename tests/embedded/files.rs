@@ -1,13 +1,15 @@
 //! Opening, sharing and reopening files.
 
 use keyderive::{Client, ErrorKind};
+use keyderive_tests::Folder;
+use keyderive_tests::fixtures::assert_error;
 
-use super::{Directory, FILE, ReadingKey, child, reading, readings};
+use super::{FILE, ReadingKey, child, reading, readings};
 
 #[test]
 fn tables_are_there_again_in_another_runtime() {
-    let directory = Directory::new("again");
-    let file = directory.file("readings.keyderive");
+    let folder = Folder::new("again");
+    let file = folder.join("readings.keyderive");
     let rows: Vec<_> = (0..1000).map(|id| reading(0, id)).collect();
     let run = |future: std::pin::Pin<Box<dyn Future<Output = ()>>>| {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future);
@@ -42,8 +44,8 @@ fn tables_are_there_again_in_another_runtime() {
 
 #[tokio::test]
 async fn a_file_is_for_one_process() {
-    let directory = Directory::new("one");
-    let file = directory.file("readings.keyderive");
+    let folder = Folder::new("one");
+    let file = folder.join("readings.keyderive");
     let client = Client::embedded_at(&file).await.unwrap();
     readings(&client).create_if_absent().await.unwrap();
     let said = child("files::opens_a_file_that_is_open", &file).output().unwrap();
@@ -67,18 +69,11 @@ async fn opens_a_file_that_is_open() {
 
 #[tokio::test]
 async fn an_error_of_opening_names_the_file() {
-    let directory = Directory::new("none");
-    let file = directory.file("text");
+    let folder = Folder::new("none");
+    let file = folder.join("text");
     std::fs::write(&file, "text").unwrap();
     let error = Client::embedded_at(&file).await.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::Misconfiguration
-            && error.to_string().contains(&file.display().to_string()),
-        "{error}"
-    );
-    let error = Client::embedded_at(directory.file("no/such/directory")).await.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::Misconfiguration && error.to_string().contains("no/such/directory"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::Misconfiguration, &[&file.display().to_string()]);
+    let error = Client::embedded_at(folder.join("no/such/directory")).await.unwrap_err();
+    assert_error(&error, ErrorKind::Misconfiguration, &["no/such/directory"]);
 }

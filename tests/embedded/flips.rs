@@ -7,9 +7,9 @@ use std::path::Path;
 use fastrand::Rng;
 use keyderive::{Client, Error, ErrorKind};
 
-use keyderive_tests::variable;
+use keyderive_tests::{Folder, variable};
 
-use super::{Directory, Reading, ReadingKey, reading, readings};
+use super::{Reading, ReadingKey, reading, readings};
 
 const ROWS: u32 = 3000;
 const PAGE: usize = 4096;
@@ -47,8 +47,8 @@ async fn read(file: &Path) -> Result<Vec<(ReadingKey, Reading)>, Error> {
 async fn a_flipped_bit_gives_no_wrong_answer() {
     let flips = variable("KEYDERIVE_FLIPS", 50);
     let seed = variable("KEYDERIVE_FLIPS_SEED", 6);
-    let directory = Directory::new("flips");
-    let file = directory.file("readings.keyderive");
+    let folder = Folder::new("flips");
+    let file = folder.join("readings.keyderive");
     let contents = contents(&file).await;
     // Most of a new file is empty.
     let used: Vec<usize> = (0..contents.len() / PAGE)

@@ -7,7 +7,7 @@ mod files;
 mod flips;
 mod sums;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use keyderive::{Client, Row, RowKey, Table};
 
@@ -39,27 +39,6 @@ fn reading(round: u32, id: u32) -> (ReadingKey, Reading) {
     let at_odd = (id % 2 == 1).then_some(value);
     let at_third = (id % 3 == 2).then(|| text.clone());
     (ReadingKey { round, id }, Reading { value, text, at_odd, at_third })
-}
-
-/// A directory that is removed when dropped.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("keyderive-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A child process that runs one test of this program with `file`.

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use keyderive::client::Settings;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::row::Sum;
-use keyderive::{Client, Error, Row, RowKey, Table};
-use keyderive_tests::{amount, variable};
+use keyderive::{Client, Error, Row, Table};
+use keyderive_tests::fixtures::{UserKey, created};
+use keyderive_tests::{Folder, amount, variable};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use super::{Directory, FILE, child};
+use super::{FILE, child};
 
 const TASKS: u64 = 8;
 const PAGES: u64 = 16;
@@ -27,18 +28,13 @@ const BATCH: u64 = 50;
 /// Passes the port to a child.
 const PORT: &str = "KEYDERIVE_SUMS_CHILD_PORT";
 
-#[derive(RowKey, Clone)]
-struct PageKey {
-    id: u64,
-}
-
 #[derive(Row)]
 struct Page {
     #[row(family = "sums")]
     hits: Sum,
 }
 
-type Pages = Table<PageKey, Page>;
+type Pages = Table<UserKey, Page>;
 
 /// Loses the answer to one write in ten.
 fn lossy(bigtable: &Bigtable) -> Bigtable {
@@ -60,14 +56,12 @@ fn hasty(settings: &mut Settings) {
 
 async fn pages(host: &str) -> Pages {
     let client = Client::builder().connections(2).settings(hasty).emulator(host.to_owned()).await.unwrap();
-    let pages: Pages = client.table("pages");
-    pages.create_if_absent().await.unwrap();
-    pages
+    created(&client, "pages").await
 }
 
 async fn sum(pages: &Pages) -> u64 {
     let mut sum = 0;
-    let mut rows = pages.scan(PageKey::scan()).stream();
+    let mut rows = pages.scan(UserKey::scan()).stream();
     while let Some(row) = rows.next().await {
         sum += row.unwrap().1.hits.get().cast_unsigned();
     }
@@ -86,7 +80,7 @@ enum By {
 
 /// Adds this often; returns how many additions failed, each of which is then made again.
 async fn add(pages: Pages, by: By, adds: u64) -> Result<u64, Error> {
-    let key = |number: u64| PageKey { id: number % PAGES };
+    let key = |number: u64| UserKey { id: number % PAGES };
     let add = |number| pages.update(&key(number)).add(Page::HITS, 1);
     let mut again = 0;
     match by {
@@ -192,8 +186,8 @@ impl Drop for Server {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_addition_counts_once_when_the_server_is_killed() {
-    let directory = Directory::new("sums");
-    let file = directory.file("sums.keyderive");
+    let folder = Folder::new("sums");
+    let file = folder.join("sums.keyderive");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let server = Server::start(&file, port);
     let pages = pages(&format!("127.0.0.1:{port}")).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use keyderive::__private::connected_by;
-use keyderive::{Client, RowKey};
+use keyderive::Client;
 use keyderive_proto::admin::Type;
 use keyderive_proto::admin::r#type::{self as types, Kind as TypeKind};
 use keyderive_proto::data::execute_query_response::Response;
@@ -13,6 +13,7 @@ use keyderive_proto::data::partial_result_set::PartialRows;
 use keyderive_proto::data::result_set_metadata::Schema;
 use keyderive_proto::data::{self, ColumnMetadata};
 use keyderive_scripted::{Answer, Mock, Rpc};
+use keyderive_tests::fixtures::SaltedKey;
 use peak_alloc::PeakAlloc;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -75,14 +76,8 @@ async fn a_query_holds_a_few_times_what_the_server_has_sent() {
     }
 }
 
-#[derive(RowKey, Clone, Copy, Debug, PartialEq)]
-#[salt(range = 4)]
-struct ReadingKey {
-    id: u32,
-}
-
 /// How many ids the table has, and what its rows have in their one cell.
-const IDS: u32 = 6_000;
+const IDS: u64 = 6_000;
 const CELL: usize = KIB;
 
 /// The scans share their budget: most of them hold a row and a few more of each bucket.
@@ -91,15 +86,15 @@ async fn many_merged_scans_hold_what_the_guide_says() {
     const SCANS: usize = 300;
     const BUCKETS: usize = 4;
     let _turn = TURN.lock().await;
-    let keys = (0..IDS).map(|id| Bytes::from(ReadingKey { id }.encode().unwrap())).collect();
+    let keys = (0..IDS).map(|id| Bytes::from(SaltedKey { id }.encode().unwrap())).collect();
     let cell = (Bytes::from("a"), Bytes::from(vec![7; CELL]));
     let server = keyderive_scripted::Table::new(keys, vec![cell], 16).serve();
     let client = Client::emulator(server.listen().await).await.unwrap();
-    let table = client.table::<ReadingKey, ()>("readings");
+    let table = client.table::<SaltedKey, ()>("readings");
     let before = HEAP.current_usage();
     HEAP.reset_peak_usage();
     let run = async {
-        let mut scans: Vec<_> = (0..SCANS).map(|_| table.scan(ReadingKey::scan()).stream()).collect();
+        let mut scans: Vec<_> = (0..SCANS).map(|_| table.scan(SaltedKey::scan()).stream()).collect();
         for rows in &mut scans {
             assert_eq!(rows.next().await.unwrap().unwrap().0.id, 0);
         }

@@ -143,30 +143,16 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::Folder;
 
-    /// A folder of files that is removed when dropped.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn with(name: &str, files: &[&str]) -> Self {
-            let folder = env::temp_dir().join(format!("keyderive-{name}-{}", std::process::id()));
-            for file in files {
-                let file = folder.join(file);
-                fs::create_dir_all(file.parent().unwrap()).unwrap();
-                fs::write(file, "").unwrap();
-            }
-            Self(folder.canonicalize().unwrap())
+    fn with(name: &str, files: &[&str]) -> Folder {
+        let folder = Folder::new(name);
+        for file in files {
+            let file = folder.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
         }
-
-        fn join(&self, path: impl AsRef<Path>) -> PathBuf {
-            self.0.join(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+        folder
     }
 
     fn found(variables: &[(&str, &Path)]) -> Option<PathBuf> {
@@ -175,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_variable_comes_before_the_path() {
-        let folder = Folder::with("path", &["bin/cbtemulator"]);
+        let folder = with("path", &["bin/cbtemulator"]);
         let bin = folder.join("bin");
         assert_eq!(found(&[("PATH", &bin)]), Some(bin.join("cbtemulator")));
         let named = Path::new("elsewhere/cbtemulator");
@@ -185,7 +171,7 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn the_sdk_is_found_by_its_variable_or_by_a_link_to_gcloud() {
-        let folder = Folder::with("sdk", &["sdk/bin/gcloud", &format!("sdk/{IN_SDK}"), "bin/other"]);
+        let folder = with("sdk", &["sdk/bin/gcloud", &format!("sdk/{IN_SDK}"), "bin/other"]);
         std::os::unix::fs::symlink(folder.join("sdk/bin/gcloud"), folder.join("bin/gcloud")).unwrap();
         let emulator = Some(folder.join("sdk").join(IN_SDK));
         assert_eq!(found(&[("PATH", &folder.join("bin"))]), emulator);

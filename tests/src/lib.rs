@@ -5,6 +5,9 @@ mod architecture;
 pub mod emulator;
 #[cfg(test)]
 mod faults;
+#[cfg(feature = "fixtures")]
+pub mod fixtures;
+mod folder;
 pub mod fuzz;
 pub mod hostile;
 /// The checker of the models, which `linearizable` is compared with.
@@ -19,6 +22,8 @@ pub mod proxy;
 pub mod raw_client;
 #[cfg(test)]
 mod readme;
+
+pub use self::folder::Folder;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

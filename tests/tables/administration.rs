@@ -5,6 +5,7 @@ use std::time::Duration;
 use keyderive::client::{Aggregate, Family, FamilyChange, ReadRows};
 use keyderive::row::Mutation;
 use keyderive::{Client, ErrorKind, GcRule, RowKey, Table};
+use keyderive_tests::fixtures::mismatches;
 
 use crate::registry::stamp_of;
 use crate::servers::on_every_bigtable;
@@ -127,15 +128,13 @@ async fn a_table_that_exists_is_not_created_again(client: Client) {
     let error = events.create().await.unwrap_err();
     assert!(error.is_already_exists() && error.to_string().contains("table `events`"), "{error}");
     assert!(!events.create().if_absent().await.unwrap());
-    let error = events.create().family("cf", GcRule::max_versions(9)).if_absent().await.unwrap_err();
-    assert!(
-        error.is_table_mismatch() && error.to_string().contains("all but the newest 9 versions"),
-        "{error}"
+    mismatches(
+        events.create().family("cf", GcRule::max_versions(9)).if_absent().await,
+        "all but the newest 9 versions",
     );
-    let error = events.create().family("other", GcRule::never()).if_absent().await.unwrap_err();
-    assert!(
-        error.is_table_mismatch() && error.to_string().contains("without the column family `other`"),
-        "{error}"
+    mismatches(
+        events.create().family("other", GcRule::never()).if_absent().await,
+        "without the column family `other`",
     );
     assert_eq!(events.get(&plain("alice", 1)).await.unwrap(), Some(row("login")));
     events.delete_table().await.unwrap();
@@ -211,11 +210,7 @@ async fn a_rule_that_differs_is_reported_with_both_sides(client: Client) {
         assert!(error.to_string().contains(part), "{error}");
     }
     let sums = events.create().aggregate_family("cf", Aggregate::Sum, GcRule::max_versions(1));
-    let error = sums.verify().await.unwrap_err();
-    assert!(
-        error.is_table_mismatch() && error.to_string().contains("expected `sums`, found `bytes`"),
-        "{error}"
-    );
+    mismatches(sums.verify().await, "expected `sums`, found `bytes`");
 }
 
 async fn a_missing_family_is_reported(client: Client) {
@@ -223,11 +218,7 @@ async fn a_missing_family_is_reported(client: Client) {
     assert!(events.verify().await.unwrap_err().is_not_found());
     events.create_if_absent().await.unwrap();
     events.verify().await.unwrap();
-    let error = events.clone().family("other").verify().await.unwrap_err();
-    assert!(
-        error.is_table_mismatch() && error.to_string().contains("without the column family `other`"),
-        "{error}"
-    );
+    mismatches(events.clone().family("other").verify().await, "without the column family `other`");
     // Families that are not declared are accepted.
     events.modify_families([FamilyChange::add(Family::new("more", GcRule::never()))]).await.unwrap();
     events.create().verify().await.unwrap();
@@ -372,11 +363,7 @@ async fn a_row_key_schema_is_kept_and_compared() {
          that the table was created with, or take the schema away with `remove_row_key_schema`"
     );
     events.modify_families([FamilyChange::add(stamp)]).await.unwrap();
-    let error = events.create().without_row_key_schema().verify().await.unwrap_err();
-    assert!(
-        error.is_table_mismatch() && error.to_string().contains("expected none, found `user` STRING"),
-        "{error}"
-    );
+    mismatches(events.create().without_row_key_schema().verify().await, "expected none, found `user` STRING");
     let ordered = client.table::<Ordered, Row>("ordered");
     ordered.create_if_absent().await.unwrap();
     assert!(ordered.verify().await.unwrap().row_key_schema);

@@ -2,14 +2,10 @@
 
 use bytes::Bytes;
 use keyderive::row::{Condition, Mutation, RowFilter};
-use keyderive::{Client, Row, RowKey, Table};
+use keyderive::{Client, Row, Table};
+use keyderive_tests::fixtures::{UserKey, created};
 
 use crate::servers::on_every_bigtable;
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-struct JobKey {
-    id: u64,
-}
 
 #[derive(Row, Clone, Debug, Default, PartialEq)]
 struct Job {
@@ -18,17 +14,15 @@ struct Job {
     log: Option<Vec<u8>>,
 }
 
-async fn jobs(client: &Client) -> Table<JobKey, Job> {
-    let jobs = client.table("jobs");
-    assert!(jobs.create_if_absent().await.unwrap());
-    jobs
+async fn jobs(client: &Client) -> Table<UserKey, Job> {
+    created(client, "jobs").await
 }
 
 fn job(owner: &str, tries: i64) -> Job {
     Job { owner: Some(owner.into()), tries: Some(tries), log: None }
 }
 
-const KEY: JobKey = JobKey { id: 7 };
+const KEY: UserKey = UserKey { id: 7 };
 
 on_every_bigtable! {
     a_row_is_put_once
@@ -110,7 +104,7 @@ async fn a_column_that_is_no_integer_is_not_incremented(client: Client) {
     struct Owners {
         owner: Option<i64>,
     }
-    let owners = crate::registry::without_registry(&client).table::<JobKey, Owners>("jobs");
+    let owners = crate::registry::without_registry(&client).table::<UserKey, Owners>("jobs");
     let error = owners.increment(&KEY, Owners::OWNER, 1).await.unwrap_err();
     assert!(error.to_string().starts_with("ReadModifyWriteRow of row `00000000000000000007` "), "{error}");
     let needs =

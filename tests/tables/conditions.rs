@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use keyderive::dynamic::Value;
 use keyderive::row::bounds::{CellValue, ColumnRef, ColumnType, OrderedCell, Selection, Settable};
 use keyderive::row::{Column, Condition, Mutation, Timestamped};
-use keyderive::{Cell, Client, Error, Row, RowKey, Table};
+use keyderive::{Cell, Client, Error, Row, Table};
+use keyderive_tests::fixtures::{UserKey, created, fails};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -24,11 +25,6 @@ on_every_bigtable! {
     what_makes_a_condition_too_large_is_named
     a_version_under_a_former_name_is_compared
     an_order_that_stored_bytes_do_not_have_is_refused
-}
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-struct TaskKey {
-    id: u64,
 }
 
 #[derive(Cell, Clone, Debug, PartialEq, PartialOrd)]
@@ -63,12 +59,10 @@ struct Task {
     at: Option<chrono::DateTime<chrono::Utc>>,
 }
 
-type Tasks = Table<TaskKey, Task>;
+type Tasks = Table<UserKey, Task>;
 
 async fn tasks(client: &Client) -> Tasks {
-    let tasks = client.table("tasks");
-    assert!(tasks.create_if_absent().await.unwrap());
-    tasks
+    created(client, "tasks").await
 }
 
 fn after(millis: u64) -> SystemTime {
@@ -76,14 +70,14 @@ fn after(millis: u64) -> SystemTime {
 }
 
 async fn matching(tasks: &Tasks, condition: Condition<Task>) -> Result<Vec<u64>, Error> {
-    let found = tasks.scan(TaskKey::scan()).matching(condition).keys_only().collect().await?;
+    let found = tasks.scan(UserKey::scan()).matching(condition).keys_only().collect().await?;
     Ok(found.iter().map(|key| key.id).collect())
 }
 
 async fn a_bound_between_two_stored_times_is_exact(client: Client) {
     let tasks = tasks(&client).await;
     for id in 1..=3 {
-        tasks.put(&TaskKey { id }, &Task { due: Some(after(id * 1000)), ..Task::default() }).await.unwrap();
+        tasks.put(&UserKey { id }, &Task { due: Some(after(id * 1000)), ..Task::default() }).await.unwrap();
     }
     let half = after(2500);
     for (condition, expected) in [
@@ -103,8 +97,8 @@ async fn a_bound_between_two_stored_times_is_exact(client: Client) {
         let text = format!("{condition:?}");
         assert_eq!(matching(&tasks, condition).await.unwrap(), expected, "{text}");
     }
-    assert!(!tasks.delete_if(&TaskKey { id: 2 }, Task::DUE.at_least(half)).await.unwrap());
-    assert!(tasks.delete_if(&TaskKey { id: 2 }, Task::DUE.less_than(half)).await.unwrap());
+    assert!(!tasks.delete_if(&UserKey { id: 2 }, Task::DUE.at_least(half)).await.unwrap());
+    assert!(tasks.delete_if(&UserKey { id: 2 }, Task::DUE.less_than(half)).await.unwrap());
 }
 
 async fn bounds_that_no_cell_holds_are_clamped(client: Client) {
@@ -119,7 +113,7 @@ async fn bounds_that_no_cell_holds_are_clamped(client: Client) {
         jiff_day: Some(jiff::civil::date(0, 1, 1)),
         ..Task::default()
     };
-    tasks.put(&TaskKey { id: 1 }, &task).await.unwrap();
+    tasks.put(&UserKey { id: 1 }, &task).await.unwrap();
     let above = NonZeroU64::MAX;
     let late = chrono::NaiveDate::from_ymd_opt(10_000, 1, 1).unwrap();
     let early = jiff::civil::date(-1, 12, 31);
@@ -148,7 +142,7 @@ async fn bounds_that_no_cell_holds_are_clamped(client: Client) {
     }
     // A stored NaN is in no range, and both zeros are one.
     let task = Task { weight: Some(f64::NAN), ratio: Some(-0.0), ..Task::default() };
-    tasks.put(&TaskKey { id: 1 }, &task).await.unwrap();
+    tasks.put(&UserKey { id: 1 }, &task).await.unwrap();
     for (condition, holds) in [
         (Task::WEIGHT.at_least(f64::NEG_INFINITY), false),
         (Task::WEIGHT.at_most(f64::INFINITY), false),
@@ -163,8 +157,7 @@ async fn bounds_that_no_cell_holds_are_clamped(client: Client) {
     }
     // NaN is no bound.
     for condition in [Task::WEIGHT.less_than(f64::NAN), Task::RATIO.between(0.0, f32::NAN)] {
-        let error = matching(&tasks, condition).await.unwrap_err().to_string();
-        assert!(error.contains("is compared with NaN"), "{error}");
+        fails(matching(&tasks, condition).await, "is compared with NaN");
     }
 }
 
@@ -179,13 +172,13 @@ where
 {
     let tasks = tasks(&Client::embedded()).await;
     for (id, value) in (0..).zip(values) {
-        let key = TaskKey { id };
+        let key = UserKey { id };
         // What it cannot hold is only a bound.
         if tasks.update(&key).set(column, value.clone()).await.is_err() {
             tasks.update(&key).set(Task::NAME, "").await.unwrap();
         }
     }
-    let stored = tasks.scan(TaskKey::scan()).select(column).collect().await.unwrap();
+    let stored = tasks.scan(UserKey::scan()).select(column).collect().await.unwrap();
     let among = |holds: &dyn Fn(&V) -> bool| -> Vec<u64> {
         let of_stored = stored.iter().filter(|(_, value)| value.as_ref().is_some_and(holds));
         of_stored.map(|(key, _)| key.id).collect()
@@ -350,7 +343,7 @@ fn conditions(parts: u64) -> Vec<(&'static str, Condition<Task>, [bool; 2])> {
 async fn conditions_of_many_parts_hold(client: Client) {
     let tasks = tasks(&client).await;
     for size in 0..2 {
-        tasks.put(&TaskKey { id: size }, &Task { size: Some(size), ..Task::default() }).await.unwrap();
+        tasks.put(&UserKey { id: size }, &Task { size: Some(size), ..Task::default() }).await.unwrap();
     }
     for parts in [2, 15, 16, 17, 64, 200] {
         for (name, condition, expected) in conditions(parts) {
@@ -363,7 +356,7 @@ async fn conditions_of_many_parts_hold(client: Client) {
             );
         }
         for (name, condition, [even, _]) in conditions(parts) {
-            let met = tasks.update(&TaskKey { id: 0 }).set(Task::SIZE, 0).only_if(condition).await;
+            let met = tasks.update(&UserKey { id: 0 }).set(Task::SIZE, 0).only_if(condition).await;
             assert_eq!(
                 met.unwrap_or_else(|error| panic!("{name}, {parts}: {error}")),
                 even,
@@ -412,7 +405,7 @@ async fn a_column_named_by_text_is_compared_by_its_type(client: Client) {
         at: Some(at),
         ..Task::default()
     };
-    tasks.put(&TaskKey { id: 1 }, &task).await.unwrap();
+    tasks.put(&UserKey { id: 1 }, &task).await.unwrap();
     let column = |name: &str| Task::column(name).unwrap();
     for (condition, holds) in [
         (column("cf:level").less_than(1000), true),
@@ -430,8 +423,7 @@ async fn a_column_named_by_text_is_compared_by_its_type(client: Client) {
         (column("cf:at").equals("1970-01-01T00:00:01.500Z"), "a time has several texts"),
         (column("cf:level").starts_with("7"), "is a number, and `starts_with` compares text and bytes only"),
     ] {
-        let error = matching(&tasks, condition).await.unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
+        fails(matching(&tasks, condition).await, expected);
     }
 }
 
@@ -461,9 +453,8 @@ struct Renamed {
 
 /// As reads and other conditions find it.
 async fn a_version_under_a_former_name_is_compared(client: Client) {
-    let table = client.table::<TaskKey, Renamed>("renamed");
-    table.create().await.unwrap();
-    let key = TaskKey { id: 7 };
+    let table = created::<UserKey, Renamed>(&client, "renamed").await;
+    let key = UserKey { id: 7 };
     let raw = client.raw_table("renamed");
     let old = |at: i64, value: i64| Mutation::set("cf", "old", at, value.to_be_bytes().to_vec());
     raw.mutate_row(key.encode().unwrap(), [old(5000, 7)]).await.unwrap();
@@ -493,22 +484,20 @@ struct Unordered {
 
 /// For a column that is named by text. The compiler refuses it for the others.
 async fn an_order_that_stored_bytes_do_not_have_is_refused(client: Client) {
-    let table = client.table::<TaskKey, Unordered>("unordered");
-    table.create().await.unwrap();
-    let key = TaskKey { id: 7 };
+    let table = created::<UserKey, Unordered>(&client, "unordered").await;
+    let key = UserKey { id: 7 };
     let row =
         Unordered { address: Some(IpAddr::from([9, 0, 0, 1])), level: Some(Level::Low), is_on: Some(false) };
     table.put(&key, &row).await.unwrap();
     let column = |name| Unordered::column(name).unwrap();
-    let count = |condition| table.scan(TaskKey::scan()).matching(condition).count();
+    let count = |condition| table.scan(UserKey::scan()).matching(condition).count();
     for (equal, less) in [
         (column("address").equals("9.0.0.1"), column("address").less_than("10.0.0.1")),
         (column("level").equals("Low"), column("level").less_than("Mid")),
         (column("is_on").equals(false), column("is_on").less_than(true)),
     ] {
         assert_eq!(count(equal).await.unwrap(), 1);
-        let error = count(less).await.unwrap_err();
-        assert!(error.to_string().contains("whose order is not that of its values"), "{error}");
+        fails(count(less).await, "whose order is not that of its values");
     }
     assert!(!table.put_if(&key, &row, Unordered::LEVEL.equals(Level::Mid)).await.unwrap());
 }

@@ -13,6 +13,7 @@ use futures_util::TryStreamExt as _;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::{Mutation, Sum};
 use keyderive::{Client, Row, RowKey, Table};
+use keyderive_tests::fixtures::created;
 
 use crate::servers::on_every_bigtable;
 
@@ -186,8 +187,7 @@ async fn the_closure_of_a_part_reads_whole_rows(client: Client) {
 
 async fn a_table_is_copied_to_the_same_key_type(client: Client) {
     let (old, _) = filled(&client, 50).await;
-    let new: Events = client.table("events-2");
-    new.create_if_absent().await.unwrap();
+    let new: Events = created(&client, "events-2").await;
     assert_eq!(old.copy_to(&new, |key, _| key).await.unwrap().copied(), 50);
     assert_eq!(dump(&client.raw_table("events")).await, dump(&client.raw_table("events-2")).await);
     assert!(old.diff(&new, |key, _| key).await.unwrap().is_equal());

@@ -1,4 +1,5 @@
-//! All tables of a program in one call: created, verified, beside other programs, and every fault in one run.
+//! All tables of a program in one call: created, verified, beside other programs, and every fault in one run. `table_changes` has the
+//! same types.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,13 +10,9 @@ use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::layouts::Layouts;
 use keyderive::row::{Sum, Versions};
 use keyderive::{Client, GcRule, Row, RowKey};
+use keyderive_tests::fixtures::{User, UserKey};
 
 use crate::servers::on_every_bigtable;
-
-#[derive(RowKey)]
-struct UserKey {
-    id: u64,
-}
 
 #[derive(RowKey)]
 struct WideKey {
@@ -26,26 +23,20 @@ struct WideKey {
 #[derive(RowKey)]
 #[row_key(tag = "e")]
 #[salt(range = 4, over = "user")]
-struct EventKey {
+pub(crate) struct EventKey {
     user: String,
 }
 
 #[derive(RowKey)]
 #[row_key(tag = "n")]
-struct NoteKey {
+pub(crate) struct NoteKey {
     user: String,
-}
-
-#[derive(Row)]
-#[allow(dead_code)]
-struct User {
-    name: String,
 }
 
 /// The same family, of which this one reads every version; and one of sums.
 #[derive(Row)]
 #[allow(dead_code)]
-struct History {
+pub(crate) struct History {
     name: Versions<String>,
     #[row(family = "sums")]
     visits: Sum,
@@ -54,7 +45,7 @@ struct History {
 #[derive(Row)]
 #[row(family = "notes", gc(max_versions = 2))]
 #[allow(dead_code)]
-struct Note {
+pub(crate) struct Note {
     text: String,
 }
 

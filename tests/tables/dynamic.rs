@@ -6,6 +6,7 @@ use keyderive::dynamic::{KeyLayout, TableLayout, Value};
 use keyderive::layouts::Layouts;
 use keyderive::row::Mutation;
 use keyderive::{Client, ErrorKind, OnForeign, Row, RowKey, Table};
+use keyderive_tests::fixtures::{created, fails};
 
 use crate::servers::on_every_bigtable;
 
@@ -46,9 +47,7 @@ fn layout() -> TableLayout {
 }
 
 async fn events(client: &Client) -> Table<EventKey, Event> {
-    let events = client.table::<EventKey, Event>("events");
-    assert!(events.create_if_absent().await.unwrap());
-    events
+    created::<EventKey, Event>(client, "events").await
 }
 
 fn key(user: &str, at: u64, seq: u16) -> EventKey {
@@ -193,10 +192,8 @@ async fn what_is_not_of_the_layout_is_refused(client: Client) {
 
     // A column that the row type does not have, and a value that is not of its type.
     let one = key("alice", 5, 7).encode().unwrap();
-    let error = events.update(&one, [("knid", "x")]).await.unwrap_err().to_string();
-    assert!(error.contains("did you mean `cf:kind`?"), "{error}");
-    let error = events.update(&one, [("views", "many")]).await.unwrap_err().to_string();
-    assert!(error.contains("cf:views"), "{error}");
+    fails(events.update(&one, [("knid", "x")]).await, "did you mean `cf:kind`?");
+    fails(events.update(&one, [("views", "many")]).await, "cf:views");
     assert_eq!(typed.get(&key("alice", 5, 7)).await.unwrap(), Some(event("login")));
 }
 
@@ -225,8 +222,7 @@ async fn aggregates_are_added_to_by_their_names(client: Client) {
         #[row(family = "sums")]
         views: keyderive::row::Sum,
     }
-    let typed = client.table::<EventKey, Page>("pages");
-    typed.create().await.unwrap();
+    let typed = created::<EventKey, Page>(&client, "pages").await;
     let json = Layouts::new().table::<EventKey, Page>("pages").to_json();
     let layout = Layouts::from_json(&json).unwrap().table_layout("pages").unwrap();
     let pages = client.dynamic_table(&layout);
@@ -247,14 +243,11 @@ async fn aggregates_are_added_to_by_their_names(client: Client) {
         ("size", "5 ", "`cf:size` holds an integer of 0 to 4294967295, which `5 ` is not"),
         ("ratio", "half", "`cf:ratio` holds an `f64`, which `half` is not"),
     ] {
-        let error = pages.update(&alice, [(name, value)]).await.unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
+        fails(pages.update(&alice, [(name, value)]).await, expected);
     }
     // No float is this number.
-    let error = pages.update(&alice, [("ratio", (1_i64 << 53) + 1)]).await.unwrap_err().to_string();
-    assert!(error.contains("which `9007199254740993` is not"), "{error}");
-    let error = pages.add(&alice, [("title", 1)]).await.unwrap_err().to_string();
-    assert!(error.contains("is no aggregate"), "{error}");
+    fails(pages.update(&alice, [("ratio", (1_i64 << 53) + 1)]).await, "which `9007199254740993` is not");
+    fails(pages.add(&alice, [("title", 1)]).await, "is no aggregate");
     assert!(pages.add(&alice, [("sums:clicks", 1)]).await.is_err());
 
     let mut row = pages.new_row();
@@ -338,8 +331,7 @@ async fn columns_named_by_bytes() {
         counts: std::collections::BTreeMap<Vec<u8>, i64>,
     }
     let client = Client::embedded();
-    let typed = client.table::<EventKey, Blobs>("events");
-    typed.create().await.unwrap();
+    let typed = created::<EventKey, Blobs>(&client, "events").await;
     typed.put(&key("alice", 5, 7), &Blobs { counts: [(vec![0xff], 1)].into() }).await.unwrap();
     let layouts = client.registered_layouts("events").await.unwrap();
     let events = client.dynamic_table(&layouts[0]);
@@ -356,13 +348,11 @@ async fn columns_named_by_bytes() {
 #[tokio::test]
 async fn nothing_is_put_without_a_row_type() {
     let client = Client::embedded();
-    let typed = client.table::<EventKey, Event>("events");
-    typed.create().await.unwrap();
+    let typed = created::<EventKey, Event>(&client, "events").await;
     let layouts = client.registered_layouts("events").await.unwrap();
     let events = client.dynamic_table(&layouts[0]);
     let one = key("alice", 5, 7).encode().unwrap();
-    let error = events.put(&one, &events.new_row()).await.unwrap_err().to_string();
-    assert!(error.contains("no row type is chosen"), "{error}");
+    fails(events.put(&one, &events.new_row()).await, "no row type is chosen");
     assert!(events.update(&one, [("kind", "x")]).await.is_err());
     assert_eq!(typed.count(EventKey::scan()).await.unwrap(), 0);
 }
@@ -376,10 +366,14 @@ fn a_layout_names_its_faults() {
     let faults = error.faults().join("\n");
     assert!(faults.contains("`fields[1].name`: the name is empty"), "{faults}");
     assert!(faults.contains("`salt.range`: a salt has 2 to 4096 buckets, not 1"), "{faults}");
-    let error = KeyLayout::from_json(&json.replace(r#""name":"seq""#, r#""name":"sequence""#)).unwrap_err();
-    assert!(error.to_string().contains("`fingerprint`: it is"), "{error}");
-    let error = KeyLayout::from_json(&json.replace(r#""version":1"#, r#""version":9"#)).unwrap_err();
-    assert!(error.to_string().contains("use the release that wrote it"), "{error}");
+    fails(
+        KeyLayout::from_json(&json.replace(r#""name":"seq""#, r#""name":"sequence""#)),
+        "`fingerprint`: it is",
+    );
+    fails(
+        KeyLayout::from_json(&json.replace(r#""version":1"#, r#""version":9"#)),
+        "use the release that wrote it",
+    );
 }
 
 async fn some_columns_are_read_of_every_row(client: Client) {
@@ -405,8 +399,7 @@ async fn some_columns_are_read_of_every_row(client: Client) {
         assert_eq!(found, note.as_ref().map(|note| Value::from(note.as_str())));
     }
     assert_eq!(notes.len(), 2);
-    let error = events.scan(layout.key().scan()).select(["nte"]).unwrap_err().to_string();
-    assert!(error.contains("did you mean `cf:note`?"), "{error}");
+    fails(events.scan(layout.key().scan()).select(["nte"]), "did you mean `cf:note`?");
 }
 
 async fn rows_are_returned_as_stored(client: Client) {
@@ -483,8 +476,7 @@ fn a_date_of_a_key_may_be_its_number() {
         assert_eq!(encode(&day).unwrap(), b"a#20150316", "{day:?}");
     }
     for day in [Value::from(20_150_229), Value::from("20150229"), Value::from(-1)] {
-        let error = encode(&day).unwrap_err().to_string();
-        assert!(error.contains("is not a date as `YYYYMMDD`"), "{error}");
+        fails(encode(&day), "is not a date as `YYYYMMDD`");
     }
 }
 

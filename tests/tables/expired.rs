@@ -10,6 +10,7 @@ use keyderive::client::RawTable;
 use keyderive::row::{Condition, Mutation, Sum, Timestamped, Versions};
 use keyderive::table::put_both;
 use keyderive::{Client, Error, GcRule, Row, RowKey, Table};
+use keyderive_tests::fixtures::{SaltedKey, UserKey, created, fails};
 
 use crate::servers::on_every_bigtable;
 
@@ -33,12 +34,6 @@ on_every_bigtable! {
     a_map_as_another_row_type_has_the_entries_that_the_whole_has
 }
 
-#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[salt(range = 2)]
-struct LockKey {
-    id: u64,
-}
-
 /// A lock, which is free after an hour.
 #[derive(Row, Clone, Debug, Default, PartialEq)]
 #[row(ttl = "1h")]
@@ -59,10 +54,10 @@ struct Note {
     note: Option<String>,
 }
 
-type Locks = Table<LockKey, Lock>;
+type Locks = Table<SaltedKey, Lock>;
 
-const KEY: LockKey = LockKey { id: 7 };
-const LIVE: LockKey = LockKey { id: 8 };
+const KEY: SaltedKey = SaltedKey { id: 7 };
+const LIVE: SaltedKey = SaltedKey { id: 8 };
 const HOUR: i64 = 3_600_000_000;
 const MINUTE: i64 = 60_000_000;
 
@@ -75,11 +70,11 @@ fn now() -> i64 {
 /// A table whose server removes nothing by itself.
 async fn locks(client: &Client) -> Locks {
     let locks = client.table("locks");
-    created(&locks).await;
+    create(&locks).await;
     locks
 }
 
-async fn created(locks: &Locks) {
+async fn create(locks: &Locks) {
     let sums = keyderive::client::Aggregate::Sum;
     locks
         .create()
@@ -95,7 +90,7 @@ fn raw(locks: &Locks, client: &Client) -> RawTable {
 }
 
 /// Stores a lock whose cells are so old by the server's clock.
-async fn store(client: &Client, key: &LockKey, age: i64) {
+async fn store(client: &Client, key: &impl RowKey, age: i64) {
     let at = now() - age;
     let cells = ["owner", "note"].map(|column| Mutation::set("cf", column, at, "alice"));
     client.raw_table("locks").mutate_row(key.encode().unwrap(), cells).await.unwrap();
@@ -118,7 +113,7 @@ fn alice() -> Lock {
 }
 
 /// The stored columns of a row.
-async fn stored(locks: &Locks, key: &LockKey) -> BTreeSet<String> {
+async fn stored(locks: &Locks, key: &SaltedKey) -> BTreeSet<String> {
     let row = locks.get_raw(key).await.unwrap();
     let cells = row.iter().flat_map(|row| row.cells());
     cells.map(|cell| format!("{}:{}", cell.family(), cell.qualifier().escape_ascii())).collect()
@@ -126,7 +121,7 @@ async fn stored(locks: &Locks, key: &LockKey) -> BTreeSet<String> {
 
 async fn reads_agree_that_a_hidden_row_is_not_there(client: Client) {
     let locks = hidden_and_live(&client).await;
-    let all = || locks.scan(LockKey::scan());
+    let all = || locks.scan(SaltedKey::scan());
     assert_eq!(locks.get(&KEY).await.unwrap(), None);
     assert_eq!(locks.get_many([KEY, LIVE]).await.unwrap(), [None, Some(alice())]);
     assert!(!locks.exists(&KEY).await.unwrap() && locks.exists(&LIVE).await.unwrap());
@@ -134,7 +129,7 @@ async fn reads_agree_that_a_hidden_row_is_not_there(client: Client) {
     assert_eq!(all().unordered().collect().await.unwrap(), [(LIVE, alice())]);
     assert_eq!(all().keys_only().collect().await.unwrap(), [LIVE]);
     assert_eq!(all().distinct(1).collect().await.unwrap(), [LIVE]);
-    assert_eq!(locks.count(LockKey::scan()).await.unwrap(), 1);
+    assert_eq!(locks.count(SaltedKey::scan()).await.unwrap(), 1);
     assert_eq!(all().matching(Condition::row_exists()).count().await.unwrap(), 1);
     assert_eq!(all().matching(Lock::OWNER.equals("alice")).count().await.unwrap(), 1);
     assert_eq!(all().matching(Lock::OWNER.absent()).count().await.unwrap(), 0);
@@ -142,7 +137,7 @@ async fn reads_agree_that_a_hidden_row_is_not_there(client: Client) {
     let page = all().page(10).await.unwrap();
     assert_eq!((page.rows, page.next), (vec![(LIVE, alice())], None));
     let mut visited = 0;
-    let visit = all().visit::<LockKey, Error>(|_, row| {
+    let visit = all().visit::<SaltedKey, Error>(|_, row| {
         visited += usize::from(row.read::<Lock>()? == alice());
         Ok(())
     });
@@ -150,30 +145,30 @@ async fn reads_agree_that_a_hidden_row_is_not_there(client: Client) {
     let owner = locks.select(Lock::OWNER);
     assert_eq!(owner.get(&KEY).await.unwrap(), None);
     assert_eq!(owner.get_many([KEY, LIVE]).await.unwrap(), [None, Some(Some("alice".into()))]);
-    assert_eq!(owner.scan(LockKey::scan()).collect().await.unwrap(), [(LIVE, Some("alice".into()))]);
+    assert_eq!(owner.scan(SaltedKey::scan()).collect().await.unwrap(), [(LIVE, Some("alice".into()))]);
     assert_eq!(all().select(Lock::OWNER).collect().await.unwrap(), [(LIVE, Some("alice".into()))]);
-    let mut exported = locks.export(LockKey::scan()).stream();
+    let mut exported = locks.export(SaltedKey::scan()).stream();
     assert_eq!(exported.next().await.unwrap().unwrap(), (LIVE, alice()));
     assert!(exported.next().await.is_none());
     assert_eq!(locks.verify_rows().await.unwrap(), 1);
     // A part of the row: a row without any of its columns is not there, whatever else it has.
     let notes = locks.rows_as::<Note>();
-    let other = LockKey { id: 9 };
+    let other = SaltedKey { id: 9 };
     locks.put(&other, &lock("bob")).await.unwrap();
     for key in [&KEY, &other] {
         assert_eq!(notes.get(key).await.unwrap(), None);
         assert!(!notes.exists(key).await.unwrap(), "{key:?}");
     }
     assert!(notes.exists(&LIVE).await.unwrap());
-    assert_eq!(notes.count(LockKey::scan()).await.unwrap(), 1);
+    assert_eq!(notes.count(SaltedKey::scan()).await.unwrap(), 1);
 }
 
 async fn stored_reads_show_hidden_rows(client: Client) {
     let locks = hidden_and_live(&client).await;
     assert_eq!(locks.get_raw(&KEY).await.unwrap().unwrap().cells().len(), 2);
-    let raw_rows = locks.scan(LockKey::scan()).raw().collect().await.unwrap();
+    let raw_rows = locks.scan(SaltedKey::scan()).raw().collect().await.unwrap();
     assert_eq!(raw_rows.len(), 2);
-    assert_eq!(locks.scan(LockKey::scan()).raw().keys_only().count().await.unwrap(), 2);
+    assert_eq!(locks.scan(SaltedKey::scan()).raw().keys_only().count().await.unwrap(), 2);
     assert!(raw(&locks, &client).read_row(KEY.encode().unwrap(), None).await.unwrap().is_some());
     let owner = keyderive::row::RowFilter::exact_column("cf", "owner");
     assert!(locks.update(&KEY).only_if(Condition::filter(owner)).await.unwrap());
@@ -183,7 +178,7 @@ async fn erasures_take_hidden_rows(client: Client) {
     let locks = locks(&client).await;
     let store_all = async || {
         for id in 0..4 {
-            store(&client, &LockKey { id }, 2 * HOUR).await;
+            store(&client, &SaltedKey { id }, 2 * HOUR).await;
         }
     };
     let left = async || raw(&locks, &client).read_rows(keyderive::client::ReadRows::all());
@@ -192,15 +187,15 @@ async fn erasures_take_hidden_rows(client: Client) {
         left().await.try_collect::<Vec<_>>().await.unwrap().is_empty()
     };
     store_all().await;
-    assert_eq!(locks.delete_rows(LockKey::scan()).await.unwrap(), 4);
+    assert_eq!(locks.delete_rows(SaltedKey::scan()).await.unwrap(), 4);
     assert!(is_empty().await);
     // By a type that has none of the columns, too.
     store_all().await;
-    let steps = client.table::<LockKey, Steps>("locks");
-    assert_eq!(steps.delete_rows(LockKey::scan()).await.unwrap(), 4);
+    let steps = client.table::<SaltedKey, Steps>("locks");
+    assert_eq!(steps.delete_rows(SaltedKey::scan()).await.unwrap(), 4);
     assert!(is_empty().await);
     store_all().await;
-    locks.drop_rows(LockKey::scan()).await.unwrap();
+    locks.drop_rows(SaltedKey::scan()).await.unwrap();
     assert!(is_empty().await);
     store(&client, &KEY, 2 * HOUR).await;
     locks.delete(&KEY).await.unwrap();
@@ -257,7 +252,7 @@ async fn if_absent_replaces_a_hidden_row_whole(client: Client) {
 async fn a_put_replaces_a_hidden_row_whole(client: Client) {
     let locks = locks(&client).await;
     for way in 0..6 {
-        let (key, row) = (LockKey { id: way }, lock("bob"));
+        let (key, row) = (SaltedKey { id: way }, lock("bob"));
         store(&client, &key, 2 * HOUR).await;
         let rows = [(key.clone(), row.clone())];
         match way {
@@ -280,7 +275,7 @@ async fn a_put_replaces_a_hidden_row_whole(client: Client) {
 async fn changes_of_a_hidden_row_leave_the_hidden_columns(client: Client) {
     let locks = locks(&client).await;
     for way in 0..7 {
-        let (key, row) = (LockKey { id: way }, lock("bob"));
+        let (key, row) = (SaltedKey { id: way }, lock("bob"));
         store(&client, &key, 2 * HOUR).await;
         let rows = [(key.clone(), row.clone())];
         let update = locks.update(&key).set(Lock::OWNER, "bob");
@@ -399,15 +394,14 @@ async fn hidden_values_are_not_changed_at_the_server(client: Client) {
         #[row(family, name = "cf", ttl = "1h")]
         counts: BTreeMap<String, i64>,
     }
-    let counts = client.table::<LockKey, Counts>("locks").unchecked();
-    let error = counts.increment(&KEY, Counts::COUNTS.at("n"), 1).await.unwrap_err();
-    assert!(error.to_string().contains(text), "{error}");
+    let counts = client.table::<SaltedKey, Counts>("locks").unchecked();
+    fails(counts.increment(&KEY, Counts::COUNTS.at("n"), 1).await, text);
 }
 
 async fn copies_and_comparisons_take_hidden_cells(client: Client) {
     let locks = hidden_and_live(&client).await;
     let copy: Locks = client.table("copy");
-    created(&copy).await;
+    create(&copy).await;
     let copied = locks.copy_to(&copy, |key, _| key).without_verifying().await.unwrap();
     assert_eq!(copied.copied(), 2);
     assert_eq!(copy.get(&KEY).await.unwrap(), None);
@@ -424,7 +418,7 @@ async fn a_client_that_is_ahead_takes_a_lock_early(client: Client) {
     let locks = locks(&client).await;
     let ahead = HOUR;
     for way in 0..5 {
-        let key = LockKey { id: way };
+        let key = SaltedKey { id: way };
         store(&client, &key, ahead + 1_000_000).await;
         let (row, rows) = (lock("bob"), [(key.clone(), lock("bob"))]);
         assert_eq!(locks.get(&key).await.unwrap(), None, "its reads agree with its writes");
@@ -468,41 +462,22 @@ async fn a_row_that_is_hidden_in_part_is_there(client: Client) {
     assert!(!locks.put_if_absent(&KEY, &lock("carol")).await.unwrap());
     let report = locks.load_iter(&[(KEY, lock("carol"))]).if_absent().await.unwrap();
     assert_eq!((report.written(), report.kept()), (0, 1));
-    assert_eq!(locks.delete_rows(LockKey::scan()).await.unwrap(), 1);
+    assert_eq!(locks.delete_rows(SaltedKey::scan()).await.unwrap(), 1);
     assert_eq!(locks.get_raw(&KEY).await.unwrap(), None);
-}
-
-/// The key after the re-keying.
-#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[salt(range = 4)]
-struct NextKey {
-    id: u64,
-}
-
-impl From<LockKey> for NextKey {
-    fn from(LockKey { id }: LockKey) -> Self {
-        Self { id }
-    }
-}
-
-impl From<&NextKey> for LockKey {
-    fn from(NextKey { id }: &NextKey) -> Self {
-        Self { id: *id }
-    }
 }
 
 #[tokio::test]
 async fn a_re_keyed_table_hides_rows_too() {
     let client = Client::embedded();
-    let notes: Table<LockKey, Note> = client.table("locks");
+    let notes: Table<UserKey, Note> = client.table("locks");
     notes.create().family("cf", GcRule::never()).without_row_key_schema().await.unwrap();
-    let rekeyed = client.rekeyed::<LockKey, NextKey, Note>("locks", "next").await.unwrap();
-    store(&client, &KEY, 2 * HOUR).await;
-    let (key, bob) = (NextKey { id: KEY.id }, Note { note: Some("bob".into()) });
+    let rekeyed = client.rekeyed::<UserKey, SaltedKey, Note>("locks", "next").await.unwrap();
+    store(&client, &UserKey { id: 7 }, 2 * HOUR).await;
+    let (key, bob) = (KEY, Note { note: Some("bob".into()) });
     assert_eq!(rekeyed.get(&key).await.unwrap(), None);
     assert_eq!(rekeyed.get_many([&key]).await.unwrap(), [None]);
     assert!(!rekeyed.exists(&key).await.unwrap());
-    let scan = || rekeyed.scan(NextKey::scan(), LockKey::scan());
+    let scan = || rekeyed.scan(SaltedKey::scan(), UserKey::scan());
     assert_eq!(scan().collect().await.unwrap(), []);
     assert_eq!(scan().count().await.unwrap(), 0);
     assert!(!rekeyed.delete_if(&key, Condition::row_exists()).await.unwrap());
@@ -510,7 +485,7 @@ async fn a_re_keyed_table_hides_rows_too() {
     assert!(rekeyed.put_if_absent(&key, &bob).await.unwrap());
     assert!(!rekeyed.put_if_absent(&key, &bob).await.unwrap());
     assert_eq!(scan().collect().await.unwrap(), [(key.clone(), bob)]);
-    store(&client, &KEY, 2 * HOUR).await;
+    store(&client, &UserKey { id: 7 }, 2 * HOUR).await;
     rekeyed.delete(&key).await.unwrap();
     assert!(rekeyed.get_raw(&key).await.unwrap().is_none());
 }
@@ -532,20 +507,19 @@ struct NamedLock {
 }
 
 async fn a_part_of_a_row_type_hides_what_the_whole_does(client: Client) {
-    let locks = client.table::<LockKey, NamedLock>("named-locks");
-    locks.create_if_absent().await.unwrap();
+    let locks = created::<SaltedKey, NamedLock>(&client, "named-locks").await;
     let names = locks.rows_as::<Named>();
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
     let at = (i64::try_from(at).unwrap() - 2 * HOUR) / 1000 * 1000;
     for id in 0..3 {
         let held = vec![Mutation::set("held", "owner", at, "alice")];
-        let key = LockKey { id }.encode().unwrap();
+        let key = SaltedKey { id }.encode().unwrap();
         client.raw_table("named-locks").mutate_row(key, held).await.unwrap();
-        assert!(!locks.exists(&LockKey { id }).await.unwrap());
-        assert!(!names.exists(&LockKey { id }).await.unwrap());
-        assert_eq!(names.get(&LockKey { id }).await.unwrap(), None);
+        assert!(!locks.exists(&SaltedKey { id }).await.unwrap());
+        assert!(!names.exists(&SaltedKey { id }).await.unwrap());
+        assert_eq!(names.get(&SaltedKey { id }).await.unwrap(), None);
     }
-    for hidden in [names.scan(LockKey::scan()).distinct(1), locks.scan(LockKey::scan()).distinct(1)] {
+    for hidden in [names.scan(SaltedKey::scan()).distinct(1), locks.scan(SaltedKey::scan()).distinct(1)] {
         assert_eq!(hidden.count().await.unwrap(), 0);
     }
 }
@@ -566,11 +540,10 @@ struct Labels {
 }
 
 async fn a_map_as_another_row_type_has_the_entries_that_the_whole_has(client: Client) {
-    let whole = client.table::<LockKey, Labelled>("labels");
-    whole.create_if_absent().await.unwrap();
+    let whole = created::<SaltedKey, Labelled>(&client, "labels").await;
     let live = BTreeMap::from([("live".to_owned(), "yes".to_owned())]);
     for id in 0..2 {
-        let key = LockKey { id };
+        let key = SaltedKey { id };
         if id == 0 {
             let row = Labelled { name: Some("door".into()), labels: live.clone() };
             whole.put(&key, &row).await.unwrap();
@@ -579,13 +552,13 @@ async fn a_map_as_another_row_type_has_the_entries_that_the_whole_has(client: Cl
         client.raw_table("labels").mutate_row(key.encode().unwrap(), [old]).await.unwrap();
     }
     let part = whole.rows_as::<Labels>();
-    let (key, hidden) = (LockKey { id: 0 }, LockKey { id: 1 });
+    let (key, hidden) = (SaltedKey { id: 0 }, SaltedKey { id: 1 });
     let expected = Labels { labels: live };
     assert_eq!(part.get(&key).await.unwrap().as_ref(), Some(&expected));
     assert_eq!(part.get(&hidden).await.unwrap(), None);
     assert_eq!(part.get_many([&key, &hidden]).await.unwrap(), [Some(expected.clone()), None]);
-    assert_eq!(part.scan(LockKey::scan()).collect().await.unwrap(), [(key.clone(), expected.clone())]);
-    assert_eq!(part.scan(LockKey::scan()).count().await.unwrap(), 1);
+    assert_eq!(part.scan(SaltedKey::scan()).collect().await.unwrap(), [(key.clone(), expected.clone())]);
+    assert_eq!(part.scan(SaltedKey::scan()).count().await.unwrap(), 1);
     let has_old = Labels::LABELS.at("old").exists();
-    assert_eq!(part.scan(LockKey::scan()).matching(has_old).count().await.unwrap(), 0);
+    assert_eq!(part.scan(SaltedKey::scan()).matching(has_old).count().await.unwrap(), 0);
 }

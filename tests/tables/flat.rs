@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use keyderive::{Client, Flat, Row, RowKey, Table};
+use keyderive_tests::fixtures::created;
 use serde::Serialize;
 
 use crate::servers::on_every_bigtable;
@@ -57,8 +58,7 @@ fn event(at: u32) -> (EventKey, Event) {
 }
 
 async fn a_table_is_written_as_csv(client: Client) {
-    let events: Table<EventKey, Event> = client.table("events");
-    events.create_if_absent().await.unwrap();
+    let events: Table<EventKey, Event> = created(&client, "events").await;
     events.put_all((0..4).map(event)).await.unwrap();
     let mut file = csv::Writer::from_writer(Vec::new());
     for (key, event) in events.scan(EventKey::scan()).collect().await.unwrap() {

@@ -6,7 +6,9 @@ mod query;
 use std::time::{Duration, Instant};
 
 use keyderive::{Client, Table};
+use keyderive_tests::Folder;
 use keyderive_tests::emulator::Emulator;
+use keyderive_tests::fixtures::created;
 
 use self::data::{Flight, FlightKey};
 use self::query::Query;
@@ -22,15 +24,14 @@ async fn flights_in_the_emulator() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flights_in_the_embedded_file() {
-    let file = std::env::temp_dir().join(format!("keyderive-flights-{}.keyderive", std::process::id()));
+    let folder = Folder::new("flights");
+    let file = folder.join("rows.keyderive");
     flights("embedded file", Client::embedded_at(&file).await.unwrap()).await;
-    std::fs::remove_file(file).unwrap();
 }
 
 async fn flights(place: &str, client: Client) {
     let mut rows = data::read();
-    let table: Table<FlightKey, Flight> = client.table("flights");
-    table.create_if_absent().await.unwrap();
+    let table: Table<FlightKey, Flight> = created(&client, "flights").await;
     let report = table.load_iter(&rows).await.unwrap();
     assert_eq!(report.written(), rows.len() as u64);
     let rate = report.written() as f64 / report.elapsed().as_secs_f64();

@@ -7,33 +7,11 @@ use std::ops::RangeBounds as _;
 use futures_util::TryStreamExt as _;
 use keyderive::client::{Family, Granularity, RawTable, ReadRows};
 use keyderive::row::{Mutation, RawCell, RowFilter, Sum, Timestamped, Versions};
-use keyderive::{Client, GcRule, Row, RowKey, Table};
+use keyderive::{Client, GcRule, Row, Table};
+use keyderive_tests::fixtures::{SaltedKey, UserKey, created, fails};
 use keyderive_tests::left_out;
 
 use crate::servers::on_every_bigtable;
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-struct TradeKey {
-    id: u64,
-}
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-#[salt(range = 4, over = "id")]
-struct SaltedKey {
-    id: u64,
-}
-
-impl From<TradeKey> for SaltedKey {
-    fn from(key: TradeKey) -> Self {
-        Self { id: key.id }
-    }
-}
-
-impl From<&SaltedKey> for TradeKey {
-    fn from(key: &SaltedKey) -> Self {
-        Self { id: key.id }
-    }
-}
 
 #[derive(Row, Clone, Debug, PartialEq)]
 struct Trade {
@@ -47,7 +25,7 @@ struct Trade {
     hourly: Versions<Sum>,
 }
 
-const KEY: TradeKey = TradeKey { id: 7 };
+const KEY: UserKey = UserKey { id: 7 };
 
 /// Microseconds that are no whole millisecond.
 const AT: i64 = 1_700_000_000_123_456;
@@ -60,7 +38,7 @@ on_every_bigtable! {
 }
 
 /// A table of this granularity; none if the server has no such tables, as emulators before September 2026.
-async fn trades(client: &Client, name: &str, granularity: Granularity) -> Option<Table<TradeKey, Trade>> {
+async fn trades(client: &Client, name: &str, granularity: Granularity) -> Option<Table<UserKey, Trade>> {
     let trades = client.table(name);
     trades.create().granularity(granularity).await.unwrap();
     if trades.info().await.unwrap().granularity() == granularity {
@@ -160,13 +138,13 @@ async fn times_of_its_own_are_kept_to_the_microsecond(client: Client) {
     assert_eq!(read.hourly.iter().next().unwrap().timestamp_micros, AT / hour * hour);
 
     // Loads and writers write as `put` does.
-    let loaded = TradeKey { id: 8 };
+    let loaded = UserKey { id: 8 };
     micros.load_iter([(loaded.clone(), trade(AT))]).await.unwrap().all_written().unwrap();
     assert_eq!(micros.get(&loaded).await.unwrap().unwrap(), trade(AT));
     let writer = micros.writer();
-    writer.put(&TradeKey { id: 9 }, &trade(AT)).await.unwrap();
+    writer.put(&UserKey { id: 9 }, &trade(AT)).await.unwrap();
     writer.close().await.unwrap();
-    assert_eq!(micros.get(&TradeKey { id: 9 }).await.unwrap().unwrap(), trade(AT));
+    assert_eq!(micros.get(&UserKey { id: 9 }).await.unwrap().unwrap(), trade(AT));
 
     let Some(millis) = trades(&client, "millis", Granularity::Millis).await else { panic!() };
     let refused = [
@@ -206,8 +184,10 @@ async fn no_version_comes_after_the_last_one() {
     let of =
         |at, value| Trade { price: Some(Timestamped::new(at, value)), prices: Versions::new(), ..trade(at) };
     trades.put(&KEY, &of(i64::MAX, 1)).await.unwrap();
-    let error = trades.put_if(&KEY, &of(i64::MAX, 2), Trade::PRICE.version(i64::MAX)).await.unwrap_err();
-    assert!(error.to_string().contains("after which no newer version can come"), "{error}");
+    fails(
+        trades.put_if(&KEY, &of(i64::MAX, 2), Trade::PRICE.version(i64::MAX)).await,
+        "after which no newer version can come",
+    );
     assert_eq!(trades.get(&KEY).await.unwrap().unwrap().price.unwrap().value, 1);
     assert!(trades.delete_if(&KEY, Trade::PRICE.version(i64::MAX)).await.unwrap());
 }
@@ -229,8 +209,8 @@ async fn cells(table: &RawTable) -> Vec<(String, Vec<u8>, i64, Vec<u8>)> {
 async fn a_copy_keeps_each_microsecond(client: Client) {
     let Some(old) = trades(&client, "old", Granularity::Micros).await else { return };
     for id in 0..20 {
-        old.put(&TradeKey { id }, &trade(AT + id.cast_signed())).await.unwrap();
-        old.update(&TradeKey { id }).add(Trade::VOLUME, 1).await.unwrap();
+        old.put(&UserKey { id }, &trade(AT + id.cast_signed())).await.unwrap();
+        old.update(&UserKey { id }).add(Trade::VOLUME, 1).await.unwrap();
     }
     let salted = |name: &str| client.table::<SaltedKey, Trade>(name);
     let (same, coarse) = (salted("same"), salted("coarse"));
@@ -247,7 +227,7 @@ async fn a_copy_keeps_each_microsecond(client: Client) {
 #[tokio::test]
 async fn a_declared_granularity_is_compared() {
     let client = Client::embedded();
-    let trades = client.table::<TradeKey, Trade>("trades");
+    let trades = client.table::<UserKey, Trade>("trades");
     assert!(trades.create().granularity(Granularity::Micros).if_absent().await.unwrap());
     assert_eq!(trades.info().await.unwrap().granularity(), Granularity::Micros);
     assert!(!trades.create().granularity(Granularity::Micros).if_absent().await.unwrap());
@@ -262,8 +242,7 @@ async fn a_declared_granularity_is_compared() {
              `microseconds`; a table keeps its granularity, so declare that one, or copy the rows to another table"
         );
     }
-    let plain = client.table::<TradeKey, Trade>("plain");
-    plain.create().await.unwrap();
+    let plain = created::<UserKey, Trade>(&client, "plain").await;
     assert_eq!(plain.info().await.unwrap().granularity(), Granularity::Millis);
 }
 
@@ -276,11 +255,11 @@ async fn a_rekeyed_table_keeps_its_granularity() {
     let client = Client::embedded();
     for granularity in [Granularity::Micros, Granularity::Millis] {
         let (old, new) = (format!("old-{granularity}"), format!("new-{granularity}"));
-        let table = client.table::<TradeKey, Plain>(&old);
+        let table = client.table::<UserKey, Plain>(&old);
         table.create().granularity(granularity).without_row_key_schema().await.unwrap();
         let at = if granularity == Granularity::Micros { AT } else { AT / 1000 * 1000 };
         table.put(&KEY, &Plain { price: Timestamped::new(at, 7) }).await.unwrap();
-        let rekeyed = client.rekeyed::<TradeKey, SaltedKey, Plain>(&old, &new).await.unwrap();
+        let rekeyed = client.rekeyed::<UserKey, SaltedKey, Plain>(&old, &new).await.unwrap();
         rekeyed.migration().run().await.unwrap();
         let info = client.table_info(&new).await.unwrap();
         assert_eq!(info.granularity(), granularity);

@@ -3,12 +3,8 @@
 use std::collections::BTreeMap;
 
 use keyderive::table::Rows;
-use keyderive::{Client, Error, RowKey, Scan, Table};
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-struct UserKey {
-    id: u64,
-}
+use keyderive::{Client, Error, Scan, Table};
+use keyderive_tests::fixtures::{UserKey, created};
 
 /// A row that is neither `Send` nor `Sync`.
 type Local = std::rc::Rc<str>;
@@ -29,8 +25,7 @@ const _: () = {
 #[tokio::test]
 async fn clones_of_an_embedded_client_share_its_tables() {
     let client = Client::embedded();
-    let users = client.clone().table::<UserKey, ()>("users");
-    assert!(users.create_if_absent().await.unwrap());
+    let users = created::<UserKey, ()>(&client, "users").await;
     users.put(&UserKey { id: 7 }, &()).await.unwrap();
     drop(users);
 
@@ -45,8 +40,7 @@ async fn clones_of_an_embedded_client_share_its_tables() {
 
 #[tokio::test]
 async fn rows_are_read_on_another_task() {
-    let users = Client::embedded().table::<UserKey, ()>("users");
-    users.create_if_absent().await.unwrap();
+    let users = created::<UserKey, ()>(&Client::embedded(), "users").await;
     users.put_all((0..100).map(|id| (UserKey { id }, ()))).await.unwrap();
     let mut rows = users.scan(UserKey::scan().id_range(90..)).stream();
     drop(users);

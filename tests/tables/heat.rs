@@ -10,6 +10,7 @@ use keyderive::key::TableKey;
 use keyderive::plan::KeyRange;
 use keyderive::{Client, Row, RowKey, Table};
 use keyderive_tests::amount;
+use keyderive_tests::fixtures::created;
 
 #[derive(Row, Clone)]
 struct Event {
@@ -65,8 +66,7 @@ async fn assert_as_foreseen<K: RowKey + TableKey>(
     assert!(events.len() as u64 > rows() / 2, "{name}: {} keys", events.len());
 
     let client = Client::embedded();
-    let table: Table<K, Event> = client.table("events");
-    table.create_if_absent().await.unwrap();
+    let table: Table<K, Event> = created(&client, "events").await;
     let loaded: Vec<_> = events.iter().map(|draw| (key(*draw), Event { number: draw.index })).collect();
     table.put_all(loaded).await.unwrap();
     let stored = stored(&client).await;
@@ -249,43 +249,32 @@ async fn battery_levels_with_a_hash() {
     assert_as_foreseen(Workload::uniform(1), None, |draw| BatteryKey { at: at(draw) }).await;
 }
 
-#[tokio::test]
-async fn posts_of_celebrities() {
-    #[derive(RowKey)]
-    #[row_key(delimiter = '-')]
-    #[salt(range = 4, over = "user_id,site")]
-    struct PostKey {
-        user_id: String,
-        site: String,
-        #[pad(13)]
-        timestamp: u64,
-    }
-    assert_as_foreseen(Workload::zipf(100, 1.3), Some(Salt('-', 0)), |draw| PostKey {
-        user_id: user(draw),
-        site: ["home", "shop"][draw.random as usize % 2].into(),
-        timestamp: at(draw),
-    })
-    .await;
+/// Posts, in the buckets of a salt.
+macro_rules! posts {
+    ($test:ident: $($salt:tt)*) => {
+        #[tokio::test]
+        async fn $test() {
+            #[derive(RowKey)]
+            #[row_key(delimiter = '-')]
+            #[salt($($salt)*)]
+            struct PostKey {
+                user_id: String,
+                site: String,
+                #[pad(13)]
+                timestamp: u64,
+            }
+            assert_as_foreseen(Workload::zipf(100, 1.3), Some(Salt('-', 0)), |draw| PostKey {
+                user_id: user(draw),
+                site: ["home", "shop"][draw.random as usize % 2].into(),
+                timestamp: at(draw),
+            })
+            .await;
+        }
+    };
 }
 
-#[tokio::test]
-async fn posts_in_buckets_of_the_java_sample() {
-    #[derive(RowKey)]
-    #[row_key(delimiter = '-')]
-    #[salt(range = 4, hash = "java")]
-    struct PostKey {
-        user_id: String,
-        site: String,
-        #[pad(13)]
-        timestamp: u64,
-    }
-    assert_as_foreseen(Workload::zipf(100, 1.3), Some(Salt('-', 0)), |draw| PostKey {
-        user_id: user(draw),
-        site: ["home", "shop"][draw.random as usize % 2].into(),
-        timestamp: at(draw),
-    })
-    .await;
-}
+posts!(posts_of_celebrities: range = 4, over = "user_id,site");
+posts!(posts_in_buckets_of_the_java_sample: range = 4, hash = "java");
 
 #[tokio::test]
 async fn users_by_last_access_in_shards() {

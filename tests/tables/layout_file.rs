@@ -6,14 +6,8 @@ use std::panic::catch_unwind;
 use fastrand::Rng;
 use keyderive::layouts::{LayoutChange, LayoutChanges, Layouts};
 use keyderive::{KeyField, Row, RowKey};
-use keyderive_tests::amount;
-
-#[derive(Row)]
-#[allow(dead_code)]
-struct Event {
-    kind: String,
-    note: Option<String>,
-}
+use keyderive_tests::fixtures::{Event, fails};
+use keyderive_tests::{Folder, amount};
 
 /// Key types by the change that each has beside `Base`.
 macro_rules! keys {
@@ -101,109 +95,81 @@ fn change<Old: RowKey, New: RowKey>() -> LayoutChange {
 /// Each line of the guide's table is what the text says, and means what the predicates say.
 #[test]
 fn each_change_of_a_key_says_what_it_does() {
-    const EVERY: &str = "every row has another key, and no stored row is found";
-    const HALF: &str = "1 of 2 rows have another key, and are not found";
-    const BOUND: &str = "keys before the bound stay; rows from it on that are stored already have another key, and are not found";
-    const NAME: &str = "the keys are the same, but a stamped table refuses the program";
-    const MORE: &str = "stored rows are read; older programs cannot read keys with values that they lack";
-    const FEWER: &str = "stored keys with values that it lacks cannot be read, and are foreign rows";
-    const SWAPPED: &str = "stored keys are read as other variants than they were written of, and so are new keys by older programs";
-    const SAME: &str = "the keys are the same";
+    /// What is said; whether older rows are read, and whether older programs break.
+    type Effect = (&'static str, bool, bool);
+    const EVERY: Effect = ("every row has another key, and no stored row is found", false, true);
+    const HALF: Effect = ("1 of 2 rows have another key, and are not found", false, true);
+    const BOUND: Effect = (
+        "keys before the bound stay; rows from it on that are stored already have another key, and are not found",
+        true,
+        true,
+    );
+    const NAME: Effect = ("the keys are the same, but a stamped table refuses the program", false, true);
+    const MORE: Effect =
+        ("stored rows are read; older programs cannot read keys with values that they lack", true, true);
+    const FEWER: Effect =
+        ("stored keys with values that it lacks cannot be read, and are foreign rows", false, false);
+    const SWAPPED: Effect = (
+        "stored keys are read as other variants than they were written of, and so are new keys by older programs",
+        false,
+        true,
+    );
+    const SAME: Effect = ("the keys are the same", true, false);
     let page = fs::read_to_string(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../keyderive/src/guide/layouts.md"),
     )
     .unwrap();
-    for (change, part, effect, reads, breaks) in [
+    for (change, part, (effect, reads, breaks)) in [
         (
             change::<Base, Added>(),
             "the list of the fields was `user`, `number` and is `user`, `number`, `last`",
             EVERY,
-            false,
-            true,
         ),
-        (
-            change::<Base, Removed>(),
-            "the list of the fields was `user`, `number` and is `user`",
-            EVERY,
-            false,
-            true,
-        ),
+        (change::<Base, Removed>(), "the list of the fields was `user`, `number` and is `user`", EVERY),
         (
             change::<Base, Moved>(),
             "the list of the fields was `user`, `number` and is `number`, `user`",
             EVERY,
-            false,
-            true,
         ),
-        (
-            change::<Base, Wider>(),
-            "the width of the field `number` was 6 bytes and is 7 bytes",
-            EVERY,
-            false,
-            true,
-        ),
+        (change::<Base, Wider>(), "the width of the field `number` was 6 bytes and is 7 bytes", EVERY),
         (
             change::<Base, Ordered>(),
             "the order of the field `number` was `ascending` and is reversed from `999999`",
             EVERY,
-            false,
-            true,
         ),
-        (change::<Plain, Dash>(), "the delimiter was `#` and is `-`", EVERY, false, true),
-        (change::<Base, Tagged>(), "the tag was none and is `e`", EVERY, false, true),
-        (
-            change::<Base, Unsalted>(),
-            "the salt was one of range 4 over `user` and is none",
-            EVERY,
-            false,
-            true,
-        ),
-        (
-            change::<Base, Over>(),
-            "the list of the salt's fields was `user` and is `user`, `number`",
-            EVERY,
-            false,
-            true,
-        ),
-        (change::<Base, Range8>(), "the range of the salt was 4 and is 8", HALF, false, true),
-        (change::<Base, Range16>(), "the range of the salt was 4 and is 16", EVERY, false, true),
-        (change::<Plain, Later>(), "the number of `since` bounds was 0 and is 1", BOUND, true, true),
-        (change::<Base, Named>(), "the name of field 1 was `user` and is `account`", NAME, false, true),
+        (change::<Plain, Dash>(), "the delimiter was `#` and is `-`", EVERY),
+        (change::<Base, Tagged>(), "the tag was none and is `e`", EVERY),
+        (change::<Base, Unsalted>(), "the salt was one of range 4 over `user` and is none", EVERY),
+        (change::<Base, Over>(), "the list of the salt's fields was `user` and is `user`, `number`", EVERY),
+        (change::<Base, Range8>(), "the range of the salt was 4 and is 8", HALF),
+        (change::<Base, Range16>(), "the range of the salt was 4 and is 16", EVERY),
+        (change::<Plain, Later>(), "the number of `since` bounds was 0 and is 1", BOUND),
+        (change::<Base, Named>(), "the name of field 1 was `user` and is `account`", NAME),
         (
             change::<Base, Longer>(),
             "the values of the field `number` was integers from 0 to 4294967295 and is integers from 0 to \
              18446744073709551615",
             MORE,
-            true,
-            true,
         ),
         (
             change::<Kinds, KindsAndMore>(),
             "the values of the field `kind` was the codes Created = 1, Deleted = 2 and is the codes Created = 1, Deleted = 2, Moved = 3",
             MORE,
-            true,
-            true,
         ),
         (
             change::<KindsAndMore, Kinds>(),
             "the values of the field `kind` was the codes Created = 1, Deleted = 2, Moved = 3 and is the codes Created = 1, Deleted = 2",
             FEWER,
-            false,
-            false,
         ),
         (
             change::<Kinds, SwappedKinds>(),
             "the values of the field `kind` was the codes Created = 1, Deleted = 2 and is the codes Deleted = 1, Created = 2",
             SWAPPED,
-            false,
-            true,
         ),
         (
             change::<Time, ExactTime>(),
             "the values of the field `at` was times, rounded down and is times that the unit can hold",
             SAME,
-            true,
-            false,
         ),
     ] {
         let text = change.to_string();
@@ -268,8 +234,7 @@ fn each_change_of_a_row_is_that_of_its_schema() {
 
 #[test]
 fn the_file_is_written_compared_and_refused() {
-    let folder = std::env::temp_dir().join(format!("keyderive-layouts-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("layouts");
     let path = folder.join("layouts.json");
     let absent = layouts::<Base>().check(&path).unwrap_err().to_string();
     assert!(absent.contains("does not exist") && absent.contains("KEYDERIVE_BLESS=1"), "{absent}");
@@ -301,15 +266,11 @@ fn the_file_is_written_compared_and_refused() {
     assert!(two.contains("`Base` and `Range8` are two key types with the same tag"), "{two}");
 
     fs::write(&path, layouts::<Base>().to_json().replace("\"format\": 1", "\"format\": 2")).unwrap();
-    let later = layouts::<Base>().check(&path).unwrap_err().to_string();
-    assert!(later.contains("the format 2"), "{later}");
+    fails(layouts::<Base>().check(&path), "the format 2");
     let json = layouts::<Base>().to_json().replace("\"format_version\": 1", "\"format_version\": 7");
-    let later = Layouts::from_json(&json).unwrap_err().to_string();
-    assert!(later.contains("`format_version`: it is 7"), "{later}");
+    fails(Layouts::from_json(&json), "`format_version`: it is 7");
     fs::write(&path, "{}").unwrap();
-    let malformed = layouts::<Base>().check(&path).unwrap_err().to_string();
-    assert!(malformed.contains("layouts.json`: it is not read"), "{malformed}");
-    fs::remove_dir_all(&folder).unwrap();
+    fails(layouts::<Base>().check(&path), "layouts.json`: it is not read");
 }
 
 /// Whatever bytes a file has, it is read or refused, and compared; `KEYDERIVE_LAYOUT_FILES` says how many are tried.

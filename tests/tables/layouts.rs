@@ -2,6 +2,7 @@
 
 use keyderive::plan::Plan;
 use keyderive::{Client, RowKey};
+use keyderive_tests::fixtures::created;
 
 use crate::servers::on_every_bigtable;
 
@@ -21,8 +22,7 @@ struct OrderedKey {
 }
 
 async fn ordered_keys_come_in_logical_order(client: Client) {
-    let table = client.table::<OrderedKey, ()>("ordered");
-    assert!(table.create_if_absent().await.unwrap());
+    let table = created::<OrderedKey, ()>(&client, "ordered").await;
     let key = |id: i64, name: &str, note: &str| OrderedKey { id, name: name.into(), note: note.into() };
     let mut keys = Vec::new();
     for id in [i64::MIN, -65, -1, 0, 63, 64, i64::MAX] {
@@ -53,8 +53,7 @@ struct BatteryKey {
 }
 
 async fn hashed_keys_are_handed_out_raw(client: Client) {
-    let table = client.table::<BatteryKey, ()>("battery");
-    table.create_if_absent().await.unwrap();
+    let table = created::<BatteryKey, ()>(&client, "battery").await;
     let key = |user: &str, at| BatteryKey { user: user.into(), at };
     let keys = [key("Corrie", 20_150_301_124_501_003), key("Jo", 20_150_301_124_501_002)];
     for key in &keys {

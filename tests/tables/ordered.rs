@@ -7,6 +7,7 @@ use keyderive::key::OwnedRowKey;
 use keyderive::plan::Plan;
 use keyderive::{Client, RowKey, Table};
 use keyderive_tests::amount;
+use keyderive_tests::fixtures::created;
 
 use crate::servers;
 
@@ -94,8 +95,7 @@ impl Shape {
 /// Writes the rows, and reads them back in order, with a pause in the middle.
 async fn is_complete_in_order<K: Reading>(client: Client, shape: Shape, pause: Option<Duration>) {
     let keys = shape.keys::<K>();
-    let table = client.table::<K, ()>("readings");
-    table.create_if_absent().await.unwrap();
+    let table = created::<K, ()>(&client, "readings").await;
     table.put_all(keys.iter().map(|key| (key.clone(), ()))).await.unwrap();
 
     let read = read_in_order(&table, &keys, pause);

@@ -18,11 +18,7 @@ use keyderive::embedded::Method;
 use keyderive::row::{Column, Condition, Mutation, OwnedRow, ReadModifyWrite};
 use keyderive::table::put_both;
 use keyderive::{Client, GcRule, Row, RowKey, Table};
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-struct AccountKey {
-    id: u64,
-}
+use keyderive_tests::fixtures::{SaltedKey, UserKey};
 
 #[derive(Row, Clone, Debug, PartialEq)]
 struct Account {
@@ -102,10 +98,10 @@ fn before() -> Account {
 /// The tables of a program.
 #[derive(Clone, Debug)]
 struct Tables<R> {
-    accounts: Table<AccountKey, R>,
+    accounts: Table<UserKey, R>,
     /// The second table of [`put_both`].
-    copies: Table<AccountKey, R>,
-    counts: Table<AccountKey, Counts>,
+    copies: Table<UserKey, R>,
+    counts: Table<UserKey, Counts>,
     raw: RawTable,
 }
 
@@ -131,12 +127,12 @@ impl Tables<Account> {
     /// Puts the row that `call` needs.
     async fn prepare(&self, call: Call, id: u64) {
         if call.is_for_a_row() {
-            self.accounts.put(&AccountKey { id }, &before()).await.unwrap();
+            self.accounts.put(&UserKey { id }, &before()).await.unwrap();
         }
     }
 
     async fn stored(&self, id: u64) -> Option<Account> {
-        self.accounts.get(&AccountKey { id }).await.unwrap()
+        self.accounts.get(&UserKey { id }).await.unwrap()
     }
 }
 
@@ -237,7 +233,7 @@ impl Call {
         id: u64,
     ) -> Result<bool, Box<dyn StdError + Send + Sync>> {
         let Tables { accounts, copies, counts, raw } = tables;
-        let (key, row) = (AccountKey { id }, R::value());
+        let (key, row) = (UserKey { id }, R::value());
         let bytes = key.encode()?;
         let unchanged = || R::ID.equals(1);
         let update = || accounts.update(&key).set(R::ID, 2).clear(R::CARD);
@@ -254,7 +250,7 @@ impl Call {
             Append => drop(counts.append(&key, Counts::LOG, "2").await?),
             Modify => drop(counts.modify(&key).increment(Counts::VISITS, 2).append(Counts::LOG, "2").await?),
             Delete => accounts.delete(&key).await?,
-            DeleteRows => drop(accounts.delete_rows(AccountKey::scan().id(id)).await?),
+            DeleteRows => drop(accounts.delete_rows(UserKey::scan().id(id)).await?),
             DeleteAll => accounts.delete_all([&key]).await?,
             PutBoth => put_both((accounts, &key, &row), (copies, &key, &row)).await?,
             PutAll => accounts.put_all(&rows).await?,
@@ -295,15 +291,8 @@ impl Call {
     }
 }
 
-/// Dropping rows of this key type takes a prefix per bucket.
-#[derive(RowKey, Clone, Debug, PartialEq)]
-#[salt(range = 4, over = "id")]
-struct SaltedKey {
-    id: u64,
-}
-
 /// A table that another program created, so that it has no stamp.
-async fn unstamped(client: &Client) -> Table<AccountKey, Account> {
+async fn unstamped(client: &Client) -> Table<UserKey, Account> {
     let families = [Family::new("cf", GcRule::max_versions(1))];
     client.raw_table("accounts").create(families, [""; 0]).await.unwrap();
     client.table("accounts")

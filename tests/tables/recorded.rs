@@ -4,13 +4,8 @@ use std::time::UNIX_EPOCH;
 
 use futures_util::stream;
 use keyderive::heat::{Measure, Recording};
-use keyderive::{Client, Row, RowKey};
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-#[salt(range = 4, over = "id")]
-struct UserKey {
-    id: u64,
-}
+use keyderive::{Client, Row};
+use keyderive_tests::fixtures::{SaltedKey, created};
 
 #[derive(Row, Clone, Debug, PartialEq)]
 struct User {
@@ -19,8 +14,8 @@ struct User {
     visits: i64,
 }
 
-fn user(id: u64) -> (UserKey, User) {
-    (UserKey { id }, User { age: 7, visits: 0 })
+fn user(id: u64) -> (SaltedKey, User) {
+    (SaltedKey { id }, User { age: 7, visits: 0 })
 }
 
 /// The reads and writes of the table so far.
@@ -43,8 +38,7 @@ macro_rules! counts {
 #[tokio::test]
 async fn every_call_is_counted() {
     let client = Client::builder().record_heat(Recording::new().one_in(1)).embedded();
-    let users = client.table::<UserKey, User>("users");
-    users.create_if_absent().await.unwrap();
+    let users = created::<SaltedKey, User>(&client, "users").await;
     let (key, row) = user(1);
     users.put(&key, &row).await.unwrap();
     let many: Vec<_> = (10..20).map(user).collect();
@@ -53,7 +47,7 @@ async fn every_call_is_counted() {
     counts! { client,
         "put": users.put(&key, &row) => 0, 1;
         "get": users.get(&key) => 1, 0;
-        "get of no row": users.get(&UserKey { id: 99 }) => 1, 0;
+        "get of no row": users.get(&SaltedKey { id: 99 }) => 1, 0;
         "exists": users.exists(&key) => 1, 0;
         "update": users.update(&key).set(User::AGE, 8) => 0, 1;
         "modify": users.modify(&key).increment(User::VISITS, 1) => 0, 1;
@@ -66,11 +60,11 @@ async fn every_call_is_counted() {
             writer.flush().await
         } => 0, 10;
         "load": users.load(stream::iter(many.clone())) => 0, 10;
-        "a scan of all buckets": users.scan(UserKey::scan()).collect() => 4, 0;
-        "count": users.count(UserKey::scan()) => 4, 0;
-        "a scan of one key": users.scan(UserKey::scan().id(1)).collect() => 1, 0;
+        "a scan of all buckets": users.scan(SaltedKey::scan()).collect() => 4, 0;
+        "count": users.count(SaltedKey::scan()) => 4, 0;
+        "a scan of one key": users.scan(SaltedKey::scan().id(1)).collect() => 1, 0;
         "delete": users.delete(&key) => 0, 1;
-        "delete_rows": users.delete_rows(UserKey::scan()) => 4, 10;
+        "delete_rows": users.delete_rows(SaltedKey::scan()) => 4, 10;
     }
 }
 
@@ -78,12 +72,11 @@ async fn every_call_is_counted() {
 #[tokio::test]
 async fn the_buckets_of_a_table_are_boundaries() {
     let client = Client::builder().record_heat(Recording::new().one_in(1)).embedded();
-    let users = client.table::<UserKey, User>("users");
-    users.create_if_absent().await.unwrap();
+    let users = created::<SaltedKey, User>(&client, "users").await;
     users.put_all((0..40).map(user).collect::<Vec<_>>()).await.unwrap();
     let grid = &client.heat().unwrap().tables["users"].grid;
     let starts: Vec<_> = (0..grid.rows()).map(|row| grid.range(row).start().to_vec()).collect();
-    let splits = UserKey::SCHEMA.bucket_splits();
+    let splits = SaltedKey::SCHEMA.bucket_splits();
     assert_eq!(splits.len(), 3);
     assert!(splits.iter().all(|split| starts.contains(split)), "{starts:?}");
 }
@@ -94,8 +87,7 @@ async fn bytes_and_times_are_those_of_the_requests() {
     let now = || i64::try_from(UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
     let from = now();
     let client = Client::builder().record_heat(Recording::new().one_in(1)).embedded();
-    let users = client.table::<UserKey, User>("users");
-    users.create_if_absent().await.unwrap();
+    let users = created::<SaltedKey, User>(&client, "users").await;
     let grid = || client.heat().unwrap().tables["users"].grid.clone();
     let (key, row) = user(1);
     users.put(&key, &row).await.unwrap();
@@ -106,7 +98,7 @@ async fn bytes_and_times_are_those_of_the_requests() {
     users.get(&key).await.unwrap();
     let read = grid().total(Measure::Bytes) - eleven;
     let before = grid().total(Measure::Bytes);
-    users.scan(UserKey::scan()).collect().await.unwrap();
+    users.scan(SaltedKey::scan()).collect().await.unwrap();
     let scanned = grid().total(Measure::Bytes) - before;
     assert!(read > 10 && scanned >= 11 * read, "{read}, {scanned}");
     let grid = grid();

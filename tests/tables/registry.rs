@@ -7,6 +7,7 @@ use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
 use keyderive::key::Fingerprint;
 use keyderive::row::{RowFilter, Timestamped, Versions};
 use keyderive::{Cell, Client, Error, ErrorKind, GcRule, Row, RowKey, Table};
+use keyderive_tests::fixtures::{SaltedKey, UserKey, created, created_raw, fails};
 use tokio::time::Instant;
 
 use crate::servers::on_every_bigtable;
@@ -90,6 +91,13 @@ fn table<R: Row>(client: &Client) -> Table<EventKey, R> {
     client.table("events")
 }
 
+/// The table with the row of `alice`.
+async fn with_a_row(client: &Client) -> Table<EventKey, Event> {
+    let events = created(client, "events").await;
+    events.put(&key("alice"), &event()).await.unwrap();
+    events
+}
+
 fn key(user: &str) -> EventKey {
     EventKey { user: user.into() }
 }
@@ -142,17 +150,16 @@ async fn values_that_others_store_otherwise_are_not_read(client: Client) {
         assert!(refusal.contains("`cf:kind` was text and is an integer"), "{refusal}");
     }
     // Cells are copied as they are.
-    let copied = client.table::<EventKey, Wide>("copied");
-    copied.create_if_absent().await.unwrap();
-    let ended = events.copy_to(&copied, |key, _| key).await.unwrap_err();
-    assert!(ended.to_string().contains("`cf:kind` was text and is an integer"), "{ended}");
+    let copied = created::<EventKey, Wide>(&client, "copied").await;
+    fails(events.copy_to(&copied, |key, _| key).await, "`cf:kind` was text and is an integer");
     // What another program wrote, too: a copy's own row type may name no column.
-    let ended = client.table::<EventKey, ()>("events").copy_to(&copied, |key, _| key).await.unwrap_err();
-    assert!(ended.to_string().contains("`cf:kind` was text and is an integer"), "{ended}");
+    fails(
+        client.table::<EventKey, ()>("events").copy_to(&copied, |key, _| key).await,
+        "`cf:kind` was text and is an integer",
+    );
     assert_eq!(copied.scan(EventKey::scan()).count().await.unwrap(), 0);
     // The record of a copy names what was copied, whatever the copy's own row type is.
-    let whole = client.table::<EventKey, ()>("whole");
-    whole.create_if_absent().await.unwrap();
+    let whole = created::<EventKey, ()>(&client, "whole").await;
     client.table::<EventKey, ()>("events").copy_to(&whole, |key, _| key).await.unwrap();
     let refusal = refused(client.table::<EventKey, Wide>("whole").get(&key("alice")).await);
     assert!(refusal.contains("`cf:kind` was text and is an integer"), "{refusal}");
@@ -269,9 +276,7 @@ async fn the_registry_has_what_programs_declare(client: Client) {
 }
 
 async fn a_row_type_that_does_not_fit_is_refused_before_its_first_write(client: Client) {
-    let events = table::<Event>(&client);
-    events.create_if_absent().await.unwrap();
-    events.put(&key("alice"), &event()).await.unwrap();
+    let events = with_a_row(&client).await;
     let other = || table::<Numbered>(&client);
     let (at, row) = (&key("alice"), &Numbered { kind: 7 });
     for text in [
@@ -286,17 +291,14 @@ async fn a_row_type_that_does_not_fit_is_refused_before_its_first_write(client: 
             assert!(text.contains(part), "{text}");
         }
     }
-    let loaded = other().load_iter([(at.clone(), Numbered { kind: 7 })]).await.unwrap_err();
-    assert!(loaded.to_string().contains("retire_row_type(\""), "{loaded}");
+    fails(other().load_iter([(at.clone(), Numbered { kind: 7 })]).await, "retire_row_type(\"");
     assert_eq!(events.get(at).await.unwrap(), Some(event()));
     assert!(refused(other().get(at).await).contains("nothing was read"));
     other().delete(at).await.unwrap();
 }
 
 async fn columns_beside_those_of_others_are_written(client: Client) {
-    let events = table::<Event>(&client);
-    events.create_if_absent().await.unwrap();
-    events.put(&key("alice"), &event()).await.unwrap();
+    let events = with_a_row(&client).await;
     // A whole row of it would have no kind.
     let counted = table::<Counted>(&client);
     assert!(refused(counted.put(&key("alice"), &Counted { views: 1 }).await).contains("`cf:kind`"));
@@ -315,9 +317,7 @@ async fn columns_beside_those_of_others_are_written(client: Client) {
 }
 
 async fn a_type_evolves_while_an_older_program_runs(client: Client) {
-    let a = table::<Event>(&client);
-    a.create_if_absent().await.unwrap();
-    a.put(&key("alice"), &event()).await.unwrap();
+    let a = with_a_row(&client).await;
     let b = table::<Noted>(&client);
     b.put(&key("bob"), &Noted { kind: "b".into(), note: Some("n".into()) }).await.unwrap();
     // The first program still runs, and starts again.
@@ -331,9 +331,7 @@ async fn a_type_evolves_while_an_older_program_runs(client: Client) {
 }
 
 async fn a_retired_row_type_is_compared_no_more(client: Client) {
-    let events = table::<Event>(&client);
-    events.create_if_absent().await.unwrap();
-    events.put(&key("alice"), &event()).await.unwrap();
+    with_a_row(&client).await;
     let numbered = table::<Numbered>(&client);
     let text = refused(numbered.put(&key("alice"), &Numbered { kind: 7 }).await);
     let fingerprint = text.split("retire_row_type(\"").nth(1).unwrap().split('"').next().unwrap();
@@ -347,7 +345,7 @@ async fn a_retired_row_type_is_compared_no_more(client: Client) {
 /// As Terraform creates it, once there is a registry.
 async fn a_table_without_a_record_gets_one_at_its_first_write(client: Client) {
     client.table::<CountKey, Counted>("counts").create_if_absent().await.unwrap();
-    client.raw_table("events").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    created_raw(&client, "events").await;
     table::<Event>(&client).put(&key("alice"), &event()).await.unwrap();
     let found = registered(&client).await;
     assert!(found.iter().any(|(row, columns)| row == "table/events" && columns.len() == 1), "{found:?}");
@@ -359,9 +357,7 @@ async fn a_table_without_a_record_gets_one_at_its_first_write(client: Client) {
 }
 
 async fn a_table_that_was_made_again_has_no_row_types_of_before(client: Client) {
-    let events = table::<Event>(&client);
-    events.create_if_absent().await.unwrap();
-    events.put(&key("alice"), &event()).await.unwrap();
+    let events = with_a_row(&client).await;
     let before = stamp_of(&events.info().await.unwrap(), EventKey::fingerprint()).unwrap().clone();
     // By a program that knows nothing of the registry.
     let other = without_registry(&client);
@@ -376,9 +372,7 @@ async fn a_table_that_was_made_again_has_no_row_types_of_before(client: Client) 
 
 /// A backup has the families of its table, the stamp with its id too, and goes to any name.
 async fn a_restored_table_has_the_row_types_of_its_name(client: Client) {
-    let events = table::<Event>(&client);
-    events.create_if_absent().await.unwrap();
-    events.put(&key("alice"), &event()).await.unwrap();
+    let events = with_a_row(&client).await;
     let families: Vec<_> = events.info().await.unwrap().families().to_vec();
     without_registry(&client).delete_table("events").await.unwrap();
     for name in ["events", "events-restored"] {
@@ -423,9 +417,7 @@ async fn tags_have_row_types_of_their_own(client: Client) {
 
 async fn nothing_is_created_where_the_registry_is_off(client: Client) {
     let client = without_registry(&client);
-    let events = table::<Event>(&client);
-    events.create_if_absent().await.unwrap();
-    events.put(&key("alice"), &event()).await.unwrap();
+    with_a_row(&client).await;
     table::<Numbered>(&client).put(&key("alice"), &Numbered { kind: 7 }).await.unwrap();
     assert_eq!(client.list_tables().await.unwrap(), ["events"]);
 }
@@ -443,8 +435,7 @@ async fn of_two_new_programs_one_writes(client: Client) {
 #[tokio::test(start_paused = true)]
 async fn a_registry_that_cannot_be_read_stops_nothing() {
     let bigtable = Bigtable::in_memory();
-    table::<Event>(&bigtable.client()).create_if_absent().await.unwrap();
-    table::<Event>(&bigtable.client()).put(&key("alice"), &event()).await.unwrap();
+    with_a_row(&bigtable.client()).await;
     for fault in [Fault::permission_denied(), Fault::unavailable()] {
         let client = bigtable.with_faults(Faults::seeded(0).fail(Method::ReadRows, 1.0, fault)).client();
         let begun = Instant::now();
@@ -483,8 +474,7 @@ async fn a_registry_that_hangs_is_waited_for_once() {
 #[tokio::test(start_paused = true)]
 async fn a_registry_that_is_required_and_cannot_be_read_fails_as_its_read_does() {
     let bigtable = Bigtable::in_memory();
-    table::<Event>(&bigtable.client()).create_if_absent().await.unwrap();
-    table::<Event>(&bigtable.client()).put(&key("alice"), &event()).await.unwrap();
+    with_a_row(&bigtable.client()).await;
     let failing = |fault| Faults::seeded(0).fail(Method::ReadRows, 1.0, fault);
     for (faults, asked, is_retryable) in [
         (silent(), Error::is_deadline_exceeded as fn(&Error) -> bool, true),
@@ -507,10 +497,8 @@ async fn a_registry_that_is_required_and_cannot_be_read_fails_as_its_read_does()
     let client = bigtable.with_faults(silent()).client();
     let hasty = client.with_deadline((Instant::now() + Duration::from_secs(1)).into_std());
     let error = table::<Event>(&hasty).put(&key("bob"), &event()).await.unwrap_err();
-    assert!(
-        error.is_deadline_exceeded() && error.to_string().contains("row types of the table `events`"),
-        "{error}"
-    );
+    assert!(error.is_deadline_exceeded(), "{error}");
+    assert!(error.to_string().contains("row types of the table `events`"), "{error}");
 }
 
 /// Terraform made it, and two key types stamp it at the same time, each with an id: the lower one counts from then on.
@@ -518,7 +506,7 @@ async fn a_registry_that_is_required_and_cannot_be_read_fails_as_its_read_does()
 async fn a_second_stamp_leaves_the_row_types_of_the_first() {
     let client = Client::embedded();
     client.table::<CountKey, Counted>("other").create_if_absent().await.unwrap();
-    client.raw_table("shared").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    created_raw(&client, "shared").await;
     let counts = client.table::<CountKey, Event>("shared");
     counts.stamp().await.unwrap();
     counts.put(&CountKey { user: "a".into() }, &event()).await.unwrap();
@@ -548,7 +536,7 @@ async fn a_later_handle_of_a_program_is_compared_with_what_others_declared_since
 async fn a_table_that_was_made_again_has_no_row_types_of_one_without_a_stamp() {
     let client = Client::embedded();
     client.table::<CountKey, Counted>("counts").create_if_absent().await.unwrap();
-    client.raw_table("events").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    created_raw(&client, "events").await;
     table::<Event>(&client).put(&key("alice"), &event()).await.unwrap();
     without_registry(&client).delete_table("events").await.unwrap();
     table::<Numbered>(&client).create().without_row_key_schema().await.unwrap();
@@ -586,17 +574,15 @@ async fn every_write_is_compared() {
         note: Option<u32>,
     }
     let client = Client::embedded();
-    table::<Event>(&client).create_if_absent().await.unwrap();
-    table::<Event>(&client).put(&key("a"), &event()).await.unwrap();
+    with_a_row(&client).await;
     table::<Noted>(&client).put(&key("b"), &Noted { kind: "b".into(), note: None }).await.unwrap();
-    let (at, row, other) = (key("a"), Numbered { kind: 7 }, || table::<Numbered>(&client));
+    let (at, row, other) = (key("alice"), Numbered { kind: 7 }, || table::<Numbered>(&client));
     let if_there = keyderive::row::Condition::row_exists;
     refused(other().update(&at).set(Numbered::KIND, 7).only_if(if_there()).await);
     refused(other().put_if(&at, &row, if_there()).await);
     refused(other().merge_all([(at.clone(), Numbered { kind: 7 })]).await);
     refused(other().writer().update(other().update(&at).set(Numbered::KIND, 7)).await);
-    let source = client.table::<EventKey, Numbered>("source");
-    source.create_if_absent().await.unwrap();
+    let source = created::<EventKey, Numbered>(&client, "source").await;
     source.put(&at, &row).await.unwrap();
     source.copy_to(&other(), |key, _| key).await.unwrap_err();
     let part = || table::<NumberedNote>(&client);
@@ -608,68 +594,48 @@ async fn every_write_is_compared() {
 #[tokio::test]
 async fn a_part_of_a_table_without_columns_reads_as_a_table_of_its_type() {
     let client = Client::embedded();
-    table::<Event>(&client).create_if_absent().await.unwrap();
-    table::<Event>(&client).put(&key("a"), &event()).await.unwrap();
+    with_a_row(&client).await;
     let before = registered(&client).await;
     let part = table::<()>(&client).rows_as::<Event>();
-    assert_eq!(part.get(&key("a")).await.unwrap(), Some(event()));
+    assert_eq!(part.get(&key("alice")).await.unwrap(), Some(event()));
     let other = table::<()>(&client).rows_as::<Numbered>();
-    let found = [other.get(&key("a")).await, table::<Numbered>(&client).get(&key("a")).await];
+    let found = [other.get(&key("alice")).await, table::<Numbered>(&client).get(&key("alice")).await];
     for error in found.map(|row| row.map(|row| row.map(|row| row.kind)).unwrap_err()) {
         assert!(error.is_table_mismatch(), "{error}");
     }
-    refused(table::<Numbered>(&client).put(&key("a"), &Numbered { kind: 7 }).await);
+    refused(table::<Numbered>(&client).put(&key("alice"), &Numbered { kind: 7 }).await);
     assert_eq!(registered(&client).await, before);
 }
 
 /// A program that opened a pair before the new table was there is known there too.
 #[tokio::test(start_paused = true)]
 async fn row_types_of_a_re_keyed_table_are_those_of_its_new_one() {
-    #[derive(RowKey, Clone, Debug, PartialEq)]
-    struct Before {
-        user: String,
-    }
-    #[derive(RowKey, Clone, Debug, PartialEq)]
-    #[salt(range = 4, over = "user")]
-    struct After {
-        user: String,
-    }
-    impl From<Before> for After {
-        fn from(key: Before) -> Self {
-            Self { user: key.user }
-        }
-    }
-    impl From<&After> for Before {
-        fn from(key: &After) -> Self {
-            Self { user: key.user.clone() }
-        }
-    }
     let bigtable = Bigtable::in_memory();
     let client = bigtable.client();
-    client.table::<Before, Event>("old").create().without_row_key_schema().await.unwrap();
-    let running = client.rekeyed::<Before, After, Event>("old", "new").await.unwrap();
-    let a = After { user: "a".into() };
+    client.table::<UserKey, Event>("old").create().without_row_key_schema().await.unwrap();
+    let running = client.rekeyed::<UserKey, SaltedKey, Event>("old", "new").await.unwrap();
+    let a = SaltedKey { id: 1 };
     running.put(&a, &event()).await.unwrap();
-    let other = bigtable.client().rekeyed::<Before, After, Numbered>("old", "new").await.unwrap();
+    let other = bigtable.client().rekeyed::<UserKey, SaltedKey, Numbered>("old", "new").await.unwrap();
     assert!(refused(other.get(&a).await).contains("nothing was read"));
-    let unread = other.scan(After::scan(), Before::scan()).collect().await;
+    let unread = other.scan(SaltedKey::scan(), UserKey::scan()).collect().await;
     assert!(refused(unread).contains("nothing was read"));
-    let driver = bigtable.client().rekeyed::<Before, After, Event>("old", "new").await.unwrap();
+    let driver = bigtable.client().rekeyed::<UserKey, SaltedKey, Event>("old", "new").await.unwrap();
     driver.migration().run().await.unwrap();
-    running.put(&After { user: "b".into() }, &event()).await.unwrap();
+    running.put(&SaltedKey { id: 2 }, &event()).await.unwrap();
     driver.migration().finish().await.unwrap();
-    let plain = bigtable.client().table::<After, Numbered>("new");
-    refused(plain.put(&After { user: "a".into() }, &Numbered { kind: 7 }).await);
+    let plain = bigtable.client().table::<SaltedKey, Numbered>("new");
+    refused(plain.put(&SaltedKey { id: 1 }, &Numbered { kind: 7 }).await);
 
     // Also of a program that has not written since.
     let client = bigtable.client();
-    client.table::<Before, Event>("quiet").create().await.unwrap();
-    client.table::<Before, Event>("quiet").put(&Before { user: "a".into() }, &event()).await.unwrap();
-    let driver = bigtable.client().rekeyed::<Before, After, ()>("quiet", "quiet-4").await.unwrap();
+    client.table::<UserKey, Event>("quiet").create().await.unwrap();
+    client.table::<UserKey, Event>("quiet").put(&UserKey { id: 1 }, &event()).await.unwrap();
+    let driver = bigtable.client().rekeyed::<UserKey, SaltedKey, ()>("quiet", "quiet-4").await.unwrap();
     driver.migration().run().await.unwrap();
     driver.migration().finish().await.unwrap();
-    let plain = bigtable.client().table::<After, Numbered>("quiet-4");
-    refused(plain.put(&After { user: "a".into() }, &Numbered { kind: 7 }).await);
+    let plain = bigtable.client().table::<SaltedKey, Numbered>("quiet-4");
+    refused(plain.put(&SaltedKey { id: 1 }, &Numbered { kind: 7 }).await);
 }
 
 /// A write of a column under a new name deletes the former one, which another program needs.
@@ -681,11 +647,9 @@ async fn a_renamed_column_is_compared_whatever_writes_it() {
         sort: String,
     }
     let client = Client::embedded();
-    let events = table::<Event>(&client);
-    events.create_if_absent().await.unwrap();
-    events.put(&key("a"), &event()).await.unwrap();
+    let events = with_a_row(&client).await;
     let renamed = || table::<Renamed>(&client);
-    let (at, row) = (key("a"), Renamed { sort: "b".into() });
+    let (at, row) = (key("alice"), Renamed { sort: "b".into() });
     refused(renamed().put(&at, &row).await);
     refused(renamed().merge(&at, &row).await);
     refused(renamed().update(&at).set(Renamed::SORT, "b").await);
@@ -702,83 +666,38 @@ async fn a_renamed_column_is_compared_whatever_writes_it() {
 /// A process that knows the schema of an earlier table of the name does not take the record of the later one off.
 #[tokio::test]
 async fn a_process_with_the_schema_of_an_earlier_table_keeps_the_record() {
-    mod number {
-        #[derive(keyderive::Row, Debug)]
-        pub(super) struct Text {
-            pub(super) text: i64,
-        }
-    }
-    #[derive(keyderive::RowKey)]
-    struct Key {
-        id: u64,
-    }
-    #[derive(keyderive::Row, Debug, PartialEq)]
-    struct Text {
-        text: String,
-    }
-    #[derive(keyderive::Row)]
-    struct Other {
-        text: String,
-        more: Option<i64>,
-    }
-    let bigtable = keyderive::embedded::Bigtable::in_memory();
+    let bigtable = Bigtable::in_memory();
     let (earlier, later) = (bigtable.client(), bigtable.client());
-    let text = |text: &str| Text { text: text.into() };
-    let table = earlier.table::<Key, Text>("t");
-    table.create().await.unwrap();
-    table.put(&Key { id: 1 }, &text("a")).await.unwrap();
-    later.table::<Key, Text>("t").delete_table().await.unwrap();
-    let table = later.table::<Key, Text>("t");
-    table.create().await.unwrap();
-    table.put(&Key { id: 1 }, &text("b")).await.unwrap();
+    with_a_row(&earlier).await;
+    table::<Event>(&later).delete_table().await.unwrap();
+    let events = with_a_row(&later).await;
 
-    let other = Other { text: "c".into(), more: None };
-    earlier.table::<Key, Other>("t").put(&Key { id: 2 }, &other).await.unwrap();
-    assert_eq!(bigtable.client().registered_layouts("t").await.unwrap()[0].row_types().len(), 2);
-    let numbers = bigtable.client().table::<Key, number::Text>("t");
-    let refused = numbers.put(&Key { id: 1 }, &number::Text { text: 1 }).await.unwrap_err();
-    assert!(refused.is_table_mismatch(), "{refused}");
-    assert_eq!(table.get(&Key { id: 1 }).await.unwrap(), Some(text("b")));
+    let other = Noted { kind: "c".into(), note: None };
+    table::<Noted>(&earlier).put(&key("bob"), &other).await.unwrap();
+    assert_eq!(bigtable.client().registered_layouts("events").await.unwrap()[0].row_types().len(), 2);
+    refused(table::<Numbered>(&bigtable.client()).put(&key("alice"), &Numbered { kind: 1 }).await);
+    assert_eq!(events.get(&key("alice")).await.unwrap(), Some(event()));
 }
 
 /// A program deletes a table, and what it does to the record arrives when another program has created the table again.
 #[tokio::test(start_paused = true)]
 async fn the_record_of_a_table_that_was_created_again_stays() {
-    #[derive(keyderive::RowKey)]
-    struct Key {
-        id: u64,
-    }
-    #[derive(keyderive::Row, Debug, PartialEq)]
-    struct Text {
-        v: String,
-    }
-    #[derive(keyderive::Row, Debug)]
-    struct Number {
-        v: i64,
-    }
-    let text = || Text { v: "text".into() };
     let bigtable = Bigtable::in_memory();
-    let texts = bigtable.client().table::<Key, Text>("t");
-    texts.create().await.unwrap();
-    texts.put(&Key { id: 1 }, &text()).await.unwrap();
+    with_a_row(&bigtable.client()).await;
     let late = FaultRule::delay(Duration::from_secs(2)).tables(["keyderive"]);
-    let late = bigtable
-        .with_faults(Faults::seeded(0).rule(late.methods([Method::MutateRow, Method::CheckAndMutateRow])));
+    let late = late.methods([Method::MutateRow, Method::CheckAndMutateRow]);
+    let late = bigtable.with_faults(Faults::seeded(0).rule(late)).client();
     let again = async {
-        while !bigtable.client().list_tables().await.unwrap().iter().all(|name| name != "t") {
+        while !bigtable.client().list_tables().await.unwrap().iter().all(|name| name != "events") {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        let texts = bigtable.client().table::<Key, Text>("t");
-        texts.create().await.unwrap();
-        texts.put(&Key { id: 1 }, &text()).await.unwrap();
+        with_a_row(&bigtable.client()).await;
     };
-    let late = late.client();
-    let (deleted, ()) = futures_util::future::join(late.delete_table("t"), again).await;
+    let (deleted, ()) = futures_util::future::join(late.delete_table("events"), again).await;
     deleted.unwrap();
-    let numbers = bigtable.client().table::<Key, Number>("t");
-    let refused = numbers.put(&Key { id: 2 }, &Number { v: 7 }).await.unwrap_err();
-    assert!(refused.is_table_mismatch(), "{refused}");
-    bigtable.client().delete_table("t").await.unwrap();
+    let numbers = table::<Numbered>(&bigtable.client());
+    refused(numbers.put(&key("bob"), &Numbered { kind: 7 }).await);
+    bigtable.client().delete_table("events").await.unwrap();
     numbers.create().await.unwrap();
-    numbers.put(&Key { id: 2 }, &Number { v: 7 }).await.unwrap();
+    numbers.put(&key("bob"), &Numbered { kind: 7 }).await.unwrap();
 }

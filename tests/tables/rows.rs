@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 use keyderive::row::{Timestamped, Versions};
 use keyderive::{Client, Row, RowKey, Table};
+use keyderive_tests::fixtures::created;
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
 pub(crate) struct PageKey {
@@ -66,9 +67,7 @@ fn key(url: &str) -> PageKey {
 }
 
 async fn pages(client: &Client) -> Pages {
-    let pages = client.table("pages");
-    assert!(pages.create_if_absent().await.unwrap());
-    pages
+    created(client, "pages").await
 }
 
 fn map<V: Clone>(entries: &[(&str, V)]) -> BTreeMap<String, V> {

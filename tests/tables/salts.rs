@@ -4,6 +4,7 @@
 use keyderive::key::OwnedRowKey;
 use keyderive::plan::Plan;
 use keyderive::{Client, RowKey, Table};
+use keyderive_tests::fixtures::created;
 
 use crate::servers::on_every_bigtable;
 
@@ -132,8 +133,7 @@ fn keys<K: Salted>() -> Vec<K> {
 
 async fn scans_are_exact_in_order<K: Salted>(client: Client) {
     let keys = keys::<K>();
-    let table = client.table::<K, ()>("events");
-    assert!(table.create_if_absent().await.unwrap());
+    let table = created::<K, ()>(&client, "events").await;
     table.put_all(keys.iter().map(|key| (key.clone(), ()))).await.unwrap();
 
     for key in &keys {

@@ -10,6 +10,7 @@ use keyderive_proto::admin::{
 };
 use keyderive_proto::values::Timestamp;
 use keyderive_scripted::{Answer, Mock, Request, Rpc};
+use keyderive_tests::fixtures::created;
 use tonic::Code;
 
 use crate::servers::on_every_bigtable;
@@ -93,8 +94,7 @@ async fn what_a_server_does_not_say_is_no_size() {
 }
 
 async fn a_server_without_hot_tablets_says_so(client: Client) {
-    let users: Table<UserKey, Row> = client.table("users");
-    users.create_if_absent().await.unwrap();
+    let users: Table<UserKey, Row> = created(&client, "users").await;
     let error = users.hot_tablets().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unimplemented, "{error}");
     assert!(error.to_string().contains("list no hot tablets, only the service does"), "{error}");

@@ -6,36 +6,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use keyderive::client::{Family, FamilyChange, TableInfo};
 use keyderive::layouts::Layouts;
-use keyderive::row::{Sum, Versions};
 use keyderive::table::{TableChange, TableChanges};
-use keyderive::{Client, GcRule, Row, RowKey};
+use keyderive::{Client, GcRule, Row};
+use keyderive_tests::fixtures::{User, UserKey, created};
 
+use crate::declared_tables::{EventKey, History, Note, NoteKey};
 use crate::servers::on_every_bigtable;
-
-#[derive(RowKey)]
-struct UserKey {
-    #[pad(6)]
-    id: u32,
-}
-
-#[derive(RowKey)]
-#[row_key(tag = "e")]
-#[salt(range = 4, over = "user")]
-struct EventKey {
-    user: String,
-}
-
-#[derive(RowKey)]
-#[row_key(tag = "n")]
-struct NoteKey {
-    user: String,
-}
-
-#[derive(Row)]
-#[allow(dead_code)]
-struct User {
-    name: String,
-}
 
 #[derive(Row)]
 #[row(gc(max_versions = 3))]
@@ -49,21 +25,6 @@ struct Kept {
 #[allow(dead_code)]
 struct Expiring {
     name: String,
-}
-
-#[derive(Row)]
-#[allow(dead_code)]
-struct History {
-    name: Versions<String>,
-    #[row(family = "sums")]
-    visits: Sum,
-}
-
-#[derive(Row)]
-#[row(family = "notes", gc(max_versions = 2))]
-#[allow(dead_code)]
-struct Note {
-    text: String,
 }
 
 on_every_bigtable! {
@@ -262,8 +223,7 @@ async fn a_table_without_a_stamp_gets_one_if_its_keys_fit(client: Client) {
 
 async fn a_table_with_another_difference_has_no_changes(client: Client) {
     let layouts = Layouts::new().table::<UserKey, History>("users").table::<UserKey, Note>("users");
-    let other = client.table::<NoteKey, BTreeMap<String, String>>("users");
-    other.create().await.unwrap();
+    created::<NoteKey, BTreeMap<String, String>>(&client, "users").await;
     let before = families(&client, "users").await;
     let found = changes_of(&layouts, &client, "users").await;
     let text = found.to_string();

@@ -5,15 +5,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use keyderive::row::{Condition, Timestamped, Versions};
-use keyderive::{Client, ErrorKind, GcRule, Row, RowKey, Table};
+use keyderive::{Client, ErrorKind, GcRule, Row, Table};
+use keyderive_tests::fixtures::{UserKey, created};
 use tokio::task::JoinSet;
 
 use crate::servers::on_every_bigtable;
-
-#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct OrderKey {
-    id: u64,
-}
 
 /// Paid by card or in cash, never by both.
 #[derive(Row, Clone, Debug, PartialEq)]
@@ -28,12 +24,10 @@ fn order(id: i64) -> Order {
     Order { id, card: is_card.then_some(id), cash: (!is_card).then_some(id) }
 }
 
-const KEY: OrderKey = OrderKey { id: 7 };
+const KEY: UserKey = UserKey { id: 7 };
 
-async fn orders(client: &Client) -> Table<OrderKey, Order> {
-    let orders = client.table("orders");
-    orders.create_if_absent().await.unwrap();
-    orders
+async fn orders(client: &Client) -> Table<UserKey, Order> {
+    created(client, "orders").await
 }
 
 /// Waits until the clock gives cells another timestamp.
@@ -68,7 +62,7 @@ async fn a_row_of_a_writer_is_whole_beside_a_put(client: Client) {
 async fn concurrent_puts_leave_one_of_them(client: Client) {
     let orders = orders(&client).await;
     for id in 0..200 {
-        let key = OrderKey { id };
+        let key = UserKey { id };
         let puts = (1..9).map(|put| {
             let (orders, key) = (orders.clone(), key.clone());
             async move { orders.put(&key, &order(put)).await.unwrap() }
@@ -83,7 +77,7 @@ async fn the_last_row_of_a_key_stays(client: Client) {
     let orders = orders(&client).await;
     let rows = |ids: &[i64]| ids.iter().map(|put| (KEY, order(*put))).collect::<Vec<_>>();
     for round in 0..50 {
-        let others = (0..20).map(|id| (OrderKey { id: 20 - id }, order(0)));
+        let others = (0..20).map(|id| (UserKey { id: 20 - id }, order(0)));
         let all =
             rows(&[3, 2]).into_iter().chain(others).chain(rows(&[4, round])).filter(|(key, _)| key.id > 0);
         orders.put_all(all).await.unwrap();
@@ -98,8 +92,7 @@ struct State {
 
 /// Twenty tasks move one row from 0 to 200, each from the state that is its turn.
 async fn a_state_machine_reaches_its_last_state(client: Client) {
-    let states = client.table::<OrderKey, State>("states");
-    states.create_if_absent().await.unwrap();
+    let states = created::<UserKey, State>(&client, "states").await;
     states.put(&KEY, &State { at: 0 }).await.unwrap();
     let steps = Arc::new(AtomicI64::new(0));
     let begun = Instant::now();
@@ -130,8 +123,7 @@ struct Counted {
 
 /// Eight tasks increment one row, guarded by its version.
 async fn no_update_by_version_is_lost(client: Client) {
-    let counts = client.table::<OrderKey, Counted>("counts");
-    counts.create_if_absent().await.unwrap();
+    let counts = created::<UserKey, Counted>(&client, "counts").await;
     counts.put(&KEY, &Counted { sum: Timestamped::now(0) }).await.unwrap();
     let tasks = (0..8).map(|_| {
         let counts = counts.clone();
@@ -159,10 +151,10 @@ struct Seen {
 async fn a_time_that_the_familys_rule_removes_is_refused(client: Client) {
     const MINUTE: i64 = 60_000_000;
     let hour = GcRule::max_age(Duration::from_secs(60 * 60));
-    let seen = client.table::<OrderKey, Seen>("seen");
+    let seen = client.table::<UserKey, Seen>("seen");
     seen.create().family("cf", hour).await.unwrap();
     // Another handle, which reads the GC rule before its first request.
-    let seen = client.table::<OrderKey, Seen>("seen");
+    let seen = client.table::<UserKey, Seen>("seen");
     let now = Timestamped::now(1).timestamp_micros;
     let at = |minutes: i64| Timestamped::new(now - minutes * MINUTE, minutes);
     let row = |last: Option<i64>, all: &[i64]| Seen {

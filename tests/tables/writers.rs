@@ -4,25 +4,13 @@ use std::collections::BTreeSet;
 
 use keyderive::client::WriterSettings;
 use keyderive::row::Mutation;
-use keyderive::{Client, ErrorKind, Row, RowKey, Table};
+use keyderive::{Client, ErrorKind, Table};
+use keyderive_tests::fixtures::{SaltedKey, User, assert_error, created};
 
 use crate::servers::on_every_bigtable;
 
-#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[salt(range = 4, over = "id")]
-struct UserKey {
-    id: u64,
-}
-
-#[derive(Row, Clone, Debug, PartialEq)]
-struct User {
-    age: u32,
-}
-
-async fn users(client: &Client) -> Table<UserKey, User> {
-    let users = client.table("users");
-    assert!(users.create_if_absent().await.unwrap());
-    users
+async fn users(client: &Client) -> Table<SaltedKey, User> {
+    created(client, "users").await
 }
 
 fn one_by_one(settings: &mut WriterSettings) {
@@ -42,14 +30,14 @@ async fn all_rows_are_written(client: Client) {
     let users = users(&client).await;
     let writer = users.writer();
     for id in 0..2_345 {
-        writer.put(&UserKey { id }, &User { age: id as u32 }).await.unwrap();
+        writer.put(&SaltedKey { id }, &User::named(&id.to_string())).await.unwrap();
     }
     assert_eq!(writer.flush().await.unwrap(), 2_345);
     assert_eq!(writer.flush().await.unwrap(), 0);
-    writer.delete(&UserKey { id: 0 }).await.unwrap();
+    writer.delete(&SaltedKey { id: 0 }).await.unwrap();
     assert_eq!(writer.close().await.unwrap(), 1);
     let keys: BTreeSet<u64> =
-        users.scan(UserKey::scan()).collect().await.unwrap().into_iter().map(|(key, _)| key.id).collect();
+        users.scan(SaltedKey::scan()).collect().await.unwrap().into_iter().map(|(key, _)| key.id).collect();
     assert_eq!(keys, (1..2_345).collect());
 }
 
@@ -77,10 +65,11 @@ async fn rows_that_fail_are_reported_with_their_keys(client: Client) {
 async fn a_flush_ends_what_was_taken_before(client: Client) {
     let users = users(&client).await;
     let writer = users.writer_with(one_by_one);
-    for age in 0..50 {
-        writer.put(&UserKey { id: 7 }, &User { age }).await.unwrap();
+    for turn in 0..50 {
+        let user = User::named(&turn.to_string());
+        writer.put(&SaltedKey { id: 7 }, &user).await.unwrap();
         assert_eq!(writer.flush().await.unwrap(), 1);
-        assert_eq!(users.get(&UserKey { id: 7 }).await.unwrap(), Some(User { age }));
+        assert_eq!(users.get(&SaltedKey { id: 7 }).await.unwrap(), Some(user));
     }
 }
 
@@ -92,7 +81,7 @@ async fn small_bounds_hold_nothing_up(client: Client) {
             settings.bytes_in_flight = bytes;
         });
         for id in 0..20 {
-            writer.put(&UserKey { id }, &User { age: 1 }).await.unwrap();
+            writer.put(&SaltedKey { id }, &User::named("Ada")).await.unwrap();
         }
         assert_eq!(writer.close().await.unwrap(), 20);
     }
@@ -101,12 +90,12 @@ async fn small_bounds_hold_nothing_up(client: Client) {
 async fn a_writer_that_is_dropped_sends_what_it_has(client: Client) {
     let users = users(&client).await;
     let writer = users.writer();
-    writer.put(&UserKey { id: 7 }, &User { age: 1 }).await.unwrap();
+    writer.put(&SaltedKey { id: 7 }, &User::named("Ada")).await.unwrap();
     drop(writer);
     // The write is in flight, and closing waits for it.
     tokio::task::yield_now().await;
     client.clone().close().await;
-    assert_eq!(users.get(&UserKey { id: 7 }).await.unwrap_err().kind(), ErrorKind::ClientClosed);
+    assert_eq!(users.get(&SaltedKey { id: 7 }).await.unwrap_err().kind(), ErrorKind::ClientClosed);
 }
 
 async fn what_is_above_a_limit_is_refused_at_once(client: Client) {
@@ -114,10 +103,7 @@ async fn what_is_above_a_limit_is_refused_at_once(client: Client) {
     let writer = client.raw_table("users").writer();
     let long = vec![b'q'; 16 * 1024 + 1];
     let error = writer.write("k", vec![Mutation::set("cf", long, 0, "v")]).await.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("16385 bytes"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::InvalidArgument, &["16385 bytes"]);
     for (key, mutations) in [("", vec![Mutation::delete_row()]), ("k", Vec::new())] {
         assert_eq!(writer.write(key, mutations).await.unwrap_err().kind(), ErrorKind::InvalidArgument);
     }

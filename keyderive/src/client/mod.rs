@@ -782,8 +782,6 @@ mod tests {
     #[cfg(all(feature = "cloud", feature = "embedded"))]
     mod observed;
     #[cfg(feature = "embedded")]
-    mod scripted;
-    #[cfg(feature = "embedded")]
     mod throttled;
     #[cfg(all(feature = "cloud", feature = "embedded"))]
     mod tokens;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 
-use crate::client::{Client, ErrorKind, Family, GcRule, NewTable, ReadRows};
+use crate::client::{Client, ErrorKind, Family, GcRule, NewTable, RawTable, ReadRows};
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RawCell, RawRow, RowFilter};
 
@@ -47,20 +47,15 @@ fn all_of_this_holds_over_a_file() {
     assert!(run.status.success() && said.contains("rows_are_dropped_by_prefix"), "{said}");
 }
 
-/// A new table with these families, whose rules remove nothing.
-async fn create(client: &Client, families: &[&str], splits: &[&'static str]) {
-    let new = NewTable {
-        families: families.iter().map(|name| Family::new(*name, GcRule::never())).collect(),
-        splits: splits.iter().map(|split| Bytes::from(*split)).collect(),
-        ..NewTable::default()
-    };
-    client.create_table(TABLE, new).await.unwrap();
+/// A new table of these families, whose rules remove nothing, with a split.
+async fn create(client: &Client, families: [&str; 2]) -> RawTable {
+    let events = client.raw_table(TABLE);
+    events.create(families.map(|name| Family::new(name, GcRule::never())), ["m"]).await.unwrap();
+    events
 }
 
-async fn client_with_table() -> Client {
-    let client = embedded().await;
-    create(&client, &["f", "g"], &["m"]).await;
-    client
+async fn events() -> RawTable {
+    create(&embedded().await, ["f", "g"]).await
 }
 
 fn set(family: &str, qualifier: &'static str, timestamp_micros: i64, value: &'static str) -> Mutation {
@@ -75,39 +70,34 @@ fn key(number: usize) -> Bytes {
     format!("{number:06}").into()
 }
 
-fn whole() -> ReadRows {
-    ReadRows { ranges: vec![KeyRange::new("", None)], ..ReadRows::default() }
-}
-
-async fn keys(client: &Client, request: ReadRows) -> Vec<String> {
-    let rows: Vec<RawRow> = client.read_rows(&client.route(TABLE), request).try_collect().await.unwrap();
+async fn keys(events: &RawTable, request: ReadRows) -> Vec<String> {
+    let rows: Vec<RawRow> = events.read_rows(request).try_collect().await.unwrap();
     rows.iter().map(|row| String::from_utf8(row.key().to_vec()).unwrap()).collect()
 }
 
-async fn fill(client: &Client, rows: usize) {
+async fn fill(events: &RawTable, rows: usize) {
     let entries = (0..rows).map(|number| (key(number), put("v"))).collect();
-    assert!(client.mutate_rows(&client.route(TABLE), entries).await.iter().all(Result::is_ok));
+    events.mutate_rows(entries).await.all_written().unwrap();
 }
 
 #[tokio::test]
 async fn what_is_written_is_read() {
-    let client = client_with_table().await;
+    let events = events().await;
     let mutations = vec![
         set("g", "q", 1000, "old"),
         set("f", "r", 1000, "1"),
         set("g", "q", 2000, "new"),
         set("f", "", 0, "2"),
     ];
-    client.mutate_row(&client.route(TABLE), "k".into(), mutations).await.unwrap();
+    events.mutate_row("k", mutations).await.unwrap();
 
-    let row = client.read_row(&client.route(TABLE), "k".into(), None).await.unwrap().unwrap();
+    let row = events.read_row("k", None).await.unwrap().unwrap();
     let cells: Vec<_> = row.cells().map(shown).collect();
     assert_eq!(cells, ["f::0=2", "f:r:1000=1", "g:q:2000=new", "g:q:1000=old"]);
-    let latest =
-        client.read_row(&client.route(TABLE), "k".into(), Some(RowFilter::latest(1))).await.unwrap().unwrap();
+    let latest = events.read_row("k", Some(RowFilter::latest(1))).await.unwrap().unwrap();
     assert_eq!(latest.cells().last().map(shown).unwrap(), "g:q:2000=new");
     assert_eq!(latest.cells().len(), 3);
-    assert_eq!(client.read_row(&client.route(TABLE), "j".into(), None).await.unwrap(), None);
+    assert_eq!(events.read_row("j", None).await.unwrap(), None);
 }
 
 fn shown(cell: RawCell<'_>) -> String {
@@ -117,124 +107,103 @@ fn shown(cell: RawCell<'_>) -> String {
 
 #[tokio::test]
 async fn mutations_of_a_write_are_applied_in_order() {
-    let client = client_with_table().await;
-    client
-        .mutate_row(
-            &client.route(TABLE),
-            "k".into(),
-            vec![set("f", "old", 1000, "1"), set("g", "old", 1000, "1")],
-        )
-        .await
-        .unwrap();
+    let events = events().await;
+    events.mutate_row("k", vec![set("f", "old", 1000, "1"), set("g", "old", 1000, "1")]).await.unwrap();
     let column = Mutation::delete_column("g", "old");
     let family = Mutation::delete_family("f");
-    client
-        .mutate_row(&client.route(TABLE), "k".into(), vec![set("f", "new", 1000, "1"), family, column])
-        .await
-        .unwrap();
-    assert_eq!(client.read_row(&client.route(TABLE), "k".into(), None).await.unwrap(), None);
-    client
-        .mutate_row(
-            &client.route(TABLE),
-            "k".into(),
-            vec![Mutation::delete_row(), set("f", "new", 1000, "1")],
-        )
-        .await
-        .unwrap();
-    assert_eq!(keys(&client, whole()).await, ["k"]);
-    client.mutate_row(&client.route(TABLE), "k".into(), vec![Mutation::delete_row()]).await.unwrap();
-    assert!(keys(&client, whole()).await.is_empty());
+    events.mutate_row("k", vec![set("f", "new", 1000, "1"), family, column]).await.unwrap();
+    assert_eq!(events.read_row("k", None).await.unwrap(), None);
+    events.mutate_row("k", vec![Mutation::delete_row(), set("f", "new", 1000, "1")]).await.unwrap();
+    assert_eq!(keys(&events, ReadRows::all()).await, ["k"]);
+    events.mutate_row("k", vec![Mutation::delete_row()]).await.unwrap();
+    assert!(keys(&events, ReadRows::all()).await.is_empty());
 }
 
 #[tokio::test]
 async fn a_refused_write_changes_nothing() {
-    let client = client_with_table().await;
-    for (key, mutations, text) in [
+    let events = events().await;
+    let whole = "it counts microseconds since the epoch, and must be a whole number of milliseconds";
+    for (mutations, text) in [
         (
-            "k",
             vec![set("f", "q", 1000, "1"), set("h", "q", 1000, "1")],
-            "NOT_FOUND: the table has no column family `h`",
+            "NOT_FOUND: the table has no column family `h`".to_owned(),
         ),
+        (vec![set("f", "q", 1001, "1")], format!("INVALID_ARGUMENT: the timestamp 1001 is invalid: {whole}")),
         (
-            "k",
-            vec![set("f", "q", 1001, "1")],
-            "INVALID_ARGUMENT: the timestamp 1001 is invalid: it counts microseconds since the epoch, and must be a whole number of milliseconds",
-        ),
-        (
-            "k",
             vec![set("f", "q", -1000, "1")],
-            "INVALID_ARGUMENT: the timestamp -1000 is invalid: it counts microseconds since the epoch, and must be a whole number of milliseconds and not negative",
+            format!("INVALID_ARGUMENT: the timestamp -1000 is invalid: {whole} and not negative"),
         ),
     ] {
-        let error = client.mutate_row(&client.route(TABLE), key.into(), mutations).await.unwrap_err();
+        let error = events.mutate_row("k", mutations).await.unwrap_err();
         let failed = "MutateRow of row `k` on table `events` failed: ";
         assert!(error.to_string().starts_with(&format!("{failed}{text}")), "{error}");
     }
-    client.mutate_row(&client.route(TABLE), vec![b'k'; 4096].into(), put("v")).await.unwrap();
-    let error = client.mutate_row(&client.route("absent"), "k".into(), put("v")).await.unwrap_err();
+    events.mutate_row(vec![b'k'; 4096], put("v")).await.unwrap();
+    let absent = embedded().await.raw_table("absent");
+    let error = absent.mutate_row("k", put("v")).await.unwrap_err();
     assert!(error.is_not_found() && error.to_string().contains("tables/absent` does not exist"), "{error}");
-    assert_eq!(keys(&client, whole()).await.len(), 1);
+    assert_eq!(keys(&events, ReadRows::all()).await.len(), 1);
 }
 
 #[tokio::test]
 async fn entries_of_a_bulk_write_succeed_or_fail_alone() {
-    let client = client_with_table().await;
+    let events = events().await;
     let entries =
         vec![("a".into(), put("v")), ("b".into(), vec![set("h", "q", 0, "v")]), ("c".into(), put("v"))];
-    let outcomes = client.mutate_rows(&client.route(TABLE), entries).await;
+    let outcomes = events.mutate_rows(entries).await;
     assert!(outcomes[0].is_ok() && outcomes[2].is_ok());
     let error = outcomes[1].as_ref().unwrap_err();
     assert!(error.is_not_found() && error.to_string().contains("column family `h`"), "{error}");
-    assert_eq!(keys(&client, whole()).await, ["a", "c"]);
-    assert!(client.mutate_rows(&client.route(TABLE), Vec::new()).await.is_empty());
+    assert_eq!(keys(&events, ReadRows::all()).await, ["a", "c"]);
+    assert!(events.mutate_rows(Vec::new()).await.is_empty());
 }
 
 #[tokio::test]
 async fn a_write_has_at_most_100_000_mutations() {
-    let client = client_with_table().await;
+    let events = events().await;
     let row = |mutations: usize| vec![Mutation::delete_row(); mutations];
-    let error = client.mutate_row(&client.route(TABLE), "k".into(), row(100_001)).await.unwrap_err();
+    let error = events.mutate_row("k", row(100_001)).await.unwrap_err();
     assert!(
         error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("has 100001 mutations"),
         "{error}"
     );
-    client.mutate_row(&client.route(TABLE), "k".into(), row(100_000)).await.unwrap();
+    events.mutate_row("k", row(100_000)).await.unwrap();
 }
 
 #[tokio::test]
 async fn the_time_of_the_server_is_in_milliseconds() {
-    let client = client_with_table().await;
-    client.mutate_row(&client.route(TABLE), "k".into(), vec![set("f", "q", -1, "v")]).await.unwrap();
-    let row = client.read_row(&client.route(TABLE), "k".into(), None).await.unwrap().unwrap();
+    let events = events().await;
+    events.mutate_row("k", vec![set("f", "q", -1, "v")]).await.unwrap();
+    let row = events.read_row("k", None).await.unwrap().unwrap();
     let micros = row.cells().next().unwrap().timestamp_micros();
     assert!(micros > 1_600_000_000_000_000 && micros % 1000 == 0, "{micros}");
 }
 
 #[tokio::test]
 async fn scans_name_keys_and_ranges_and_read_each_row_once() {
-    let client = client_with_table().await;
-    fill(&client, 10).await;
+    let events = events().await;
+    fill(&events, 10).await;
     let request = ReadRows {
         keys: vec![key(7), key(1), key(1), "absent".into()],
         ranges: vec![KeyRange::new(key(3), Some(key(5).into())), KeyRange::new(key(4), Some(key(6).into()))],
         ..ReadRows::default()
     };
     let expected = ["000001", "000003", "000004", "000005", "000007"];
-    assert_eq!(keys(&client, request.clone()).await, expected);
+    assert_eq!(keys(&events, request.clone()).await, expected);
     let limited = ReadRows { limit: Some(2), ..request.clone() };
-    assert_eq!(keys(&client, limited).await, expected[..2]);
+    assert_eq!(keys(&events, limited).await, expected[..2]);
     let reversed = ReadRows { reversed: true, limit: Some(3), ..request };
-    assert_eq!(keys(&client, reversed).await, ["000007", "000005", "000004"]);
+    assert_eq!(keys(&events, reversed).await, ["000007", "000005", "000004"]);
 }
 
 #[tokio::test]
 async fn long_scans_come_whole_in_both_orders() {
-    let client = client_with_table().await;
+    let events = events().await;
     for rows in [63, 64, 65, 2000] {
-        fill(&client, rows).await;
+        fill(&events, rows).await;
         let expected: Vec<String> = (0..rows).map(|number| format!("{number:06}")).collect();
-        assert_eq!(keys(&client, whole()).await, expected);
-        let mut reversed = keys(&client, ReadRows { reversed: true, ..whole() }).await;
+        assert_eq!(keys(&events, ReadRows::all()).await, expected);
+        let mut reversed = keys(&events, ReadRows { reversed: true, ..ReadRows::all() }).await;
         reversed.reverse();
         assert_eq!(reversed, expected);
     }
@@ -242,10 +211,10 @@ async fn long_scans_come_whole_in_both_orders() {
 
 #[tokio::test]
 async fn a_scan_leaves_room_for_other_tasks() {
-    let client = client_with_table().await;
-    fill(&client, 50_000).await;
+    let events = events().await;
+    fill(&events, 50_000).await;
     let other = tokio::spawn(async {});
-    let mut rows = client.read_rows(&client.route(TABLE), whole());
+    let mut rows = events.read_rows(ReadRows::all());
     let mut before = 0;
     while !other.is_finished() {
         rows.next().await.unwrap().unwrap();
@@ -256,43 +225,22 @@ async fn a_scan_leaves_room_for_other_tasks() {
 
 #[tokio::test]
 async fn a_scan_sees_each_row_whole_while_rows_change() {
-    let client = client_with_table().await;
-    fill(&client, 10_000).await;
-    let mut rows = client.read_rows(&client.route(TABLE), whole());
+    let events = events().await;
+    fill(&events, 10_000).await;
+    let mut rows = events.read_rows(ReadRows::all());
     let first = rows.next().await.unwrap().unwrap();
     let entries = (0..10_000).map(|number| (key(number), vec![Mutation::delete_row()])).collect();
-    client.mutate_rows(&client.route(TABLE), entries).await;
-    client
-        .mutate_row(
-            &client.route(TABLE),
-            key(9_999),
-            vec![set("f", "q", 1000, "w"), set("g", "q", 1000, "w")],
-        )
-        .await
-        .unwrap();
+    events.mutate_rows(entries).await.all_written().unwrap();
+    events.mutate_row(key(9_999), vec![set("f", "q", 1000, "w"), set("g", "q", 1000, "w")]).await.unwrap();
     let rest: Vec<RawRow> = rows.try_collect().await.unwrap();
     assert_eq!(first.key(), &key(0));
     assert_eq!(rest.last().unwrap().cells().len(), 2);
 }
 
 #[tokio::test]
-async fn requests_that_name_nothing_are_not_sent() {
-    let client = embedded().await;
-    for request in [
-        ReadRows::default(),
-        ReadRows { limit: Some(0), ..whole() },
-        ReadRows { ranges: vec![KeyRange::new("b", Some("a".into()))], ..ReadRows::default() },
-    ] {
-        assert!(client.read_rows(&client.route("absent"), request).next().await.is_none());
-    }
-    let mut sent = client.read_rows(&client.route("absent"), whole());
-    assert!(sent.next().await.unwrap().unwrap_err().is_not_found());
-    assert!(sent.next().await.is_none());
-}
-
-#[tokio::test]
 async fn tables_come_and_go() {
-    let client = client_with_table().await;
+    let client = embedded().await;
+    create(&client, ["f", "g"]).await;
     assert_eq!(client.table_info(TABLE).await.unwrap().family_names(), "`f`, `g`");
     let error = client.create_table(TABLE, NewTable::default()).await.unwrap_err();
     assert!(error.is_already_exists(), "{error}");
@@ -302,51 +250,44 @@ async fn tables_come_and_go() {
         assert!(error.is_not_found(), "{error}");
     }
     let error = client.create_table("no/name", NewTable::default()).await.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::InvalidArgument
-            && error.to_string().contains("table `no/name`: this is not a valid table name"),
-        "{error}"
-    );
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.to_string().contains("table `no/name`: this is not a valid table name"), "{error}");
 }
 
 #[tokio::test]
 async fn samples_cut_the_table_and_end_with_it() {
-    let client = client_with_table().await;
-    assert_eq!(
-        client.sample_row_keys(&client.route(TABLE)).await.unwrap(),
-        [("m".into(), 0), (Bytes::new(), 0)]
-    );
+    let events = events().await;
+    assert_eq!(events.sample_row_keys().await.unwrap(), [("m".into(), 0), (Bytes::new(), 0)]);
     for key in ["a", "z"] {
-        client.mutate_row(&client.route(TABLE), key.into(), put("v")).await.unwrap();
+        events.mutate_row(key, put("v")).await.unwrap();
     }
-    assert_eq!(
-        client.sample_row_keys(&client.route(TABLE)).await.unwrap(),
-        [("m".into(), 3), (Bytes::new(), 6)]
-    );
-    let error = client.sample_row_keys(&client.route("absent")).await.unwrap_err();
+    assert_eq!(events.sample_row_keys().await.unwrap(), [("m".into(), 3), (Bytes::new(), 6)]);
+    let error = embedded().await.raw_table("absent").sample_row_keys().await.unwrap_err();
     assert!(error.to_string().starts_with("SampleRowKeys on table `absent` failed: NOT_FOUND"), "{error}");
 }
 
 #[tokio::test]
 async fn rows_are_dropped_by_prefix() {
-    let client = client_with_table().await;
+    let client = embedded().await;
+    let events = create(&client, ["f", "g"]).await;
     let rows: [&[u8]; 6] = [b"a", b"a#", b"a#1", b"a#\xff", b"a$", b"b"];
     for key in rows {
-        client.mutate_row(&client.route(TABLE), key.into(), put("v")).await.unwrap();
+        events.mutate_row(key, put("v")).await.unwrap();
     }
     client.drop_row_range(TABLE, "a#".into()).await.unwrap();
-    assert_eq!(keys(&client, whole()).await, ["a", "a$", "b"]);
+    assert_eq!(keys(&events, ReadRows::all()).await, ["a", "a$", "b"]);
     client.drop_row_range(TABLE, "c".into()).await.unwrap();
     assert!(client.drop_row_range(TABLE, Bytes::new()).await.is_err());
-    assert_eq!(keys(&client, whole()).await, ["a", "a$", "b"]);
+    assert_eq!(keys(&events, ReadRows::all()).await, ["a", "a$", "b"]);
     assert!(client.drop_row_range("absent", "a".into()).await.unwrap_err().is_not_found());
 }
 
 #[tokio::test]
 async fn clones_share_their_tables_and_other_clients_do_not() {
-    let client = client_with_table().await;
-    client.clone().mutate_row(&client.route(TABLE), "k".into(), put("v")).await.unwrap();
-    assert_eq!(keys(&client, whole()).await, ["k"]);
+    let client = embedded().await;
+    let events = create(&client, ["f", "g"]).await;
+    client.clone().raw_table(TABLE).mutate_row("k", put("v")).await.unwrap();
+    assert_eq!(keys(&events, ReadRows::all()).await, ["k"]);
     assert!(embedded().await.table_info(TABLE).await.unwrap_err().is_not_found());
     assert_eq!(Client::embedded().target().to_string(), "embedded Bigtable (in memory)");
 }
@@ -358,17 +299,16 @@ fn a_client_is_made_without_a_runtime_and_runs_in_any() {
     }
     let client = Client::embedded();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    runtime
-        .block_on(send(async {
-            create(&client, &["f"], &[]).await;
-            client.mutate_row(&client.route(TABLE), "k".into(), put("v")).await?;
-            client.mutate_row(&client.route(TABLE), "l".into(), put("v")).await?;
-            client.read_row(&client.route(TABLE), "k".into(), None).await.map(|_| ())
-        }))
-        .unwrap();
+    let events = runtime.block_on(send(async {
+        let events = create(&client, ["f", "g"]).await;
+        events.mutate_row("k", put("v")).await.unwrap();
+        events.mutate_row("l", put("v")).await.unwrap();
+        events.read_row("k", None).await.unwrap();
+        events
+    }));
     let other = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    assert_eq!(other.block_on(keys(&client, whole())), ["k", "l"]);
-    send(client.read_rows(&client.route(TABLE), whole()));
+    assert_eq!(other.block_on(keys(&events, ReadRows::all())), ["k", "l"]);
+    send(events.read_rows(ReadRows::all()));
 }
 
 #[tokio::test]
@@ -384,7 +324,7 @@ async fn an_address_names_memory_or_a_file() {
 #[tokio::test]
 async fn a_timeout_of_zero_ends_before_anything_is_sent() {
     let client = embedded().await;
-    client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
+    create(&client, ["f", "g"]).await;
     let client = client.with(|settings| settings.each(|call| call.total_timeout = std::time::Duration::ZERO));
     let table = client.raw_table(TABLE);
     for error in [
@@ -407,28 +347,10 @@ fn outside_of_a_runtime_operations_are_errors() {
     );
 }
 
-#[tokio::test]
-async fn rows_come_one_after_the_other() {
-    let client = embedded().await;
-    client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
-    let table = client.raw_table(TABLE);
-    for key in ["a", "b"] {
-        table.mutate_row(key, [Mutation::set("f", "q", 0, "v")]).await.unwrap();
-    }
-    let mut rows = table.read_rows(ReadRows::all());
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next().await {
-        keys.push(row.unwrap().key().to_vec());
-    }
-    assert_eq!(keys, [b"a", b"b"]);
-}
-
 /// As the documentation of `read_row` says. Writes reject such keys.
 #[tokio::test]
 async fn a_key_that_no_row_can_have_reads_as_absent() {
-    let client = embedded().await;
-    client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
-    let table = client.raw_table(TABLE);
+    let table = events().await;
     for key in ["".to_owned(), "k".repeat(4097)] {
         assert_eq!(table.read_row(key, None).await.unwrap(), None);
     }

@@ -121,7 +121,7 @@ async fn scans_over_buckets_are_whole_and_in_order() {
     let (bigtable, _) = with_events(500).await;
     for _ in 0..10 {
         let events = events(&patient(&bigtable.with_faults(transient(rng))));
-        let rows = events.scan(EventKey::scan()).collect().await.unwrap();
+        let rows = events.scan(SaltedKey::scan()).collect().await.unwrap();
         assert!(rows.into_iter().eq((0..500).map(event)));
     }
 }
@@ -133,7 +133,7 @@ async fn successes(bigtable: &Bigtable, seed: u64) -> Vec<bool> {
     let events = events(&faulty.client().with(|settings| settings.each(|call| call.max_attempts = 1)));
     let mut successes = Vec::new();
     for _ in 0..50 {
-        successes.push(events.get(&EventKey { id: 1 }).await.is_ok());
+        successes.push(events.get(&SaltedKey { id: 1 }).await.is_ok());
     }
     successes
 }

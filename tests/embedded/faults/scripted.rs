@@ -18,7 +18,7 @@ async fn only_the_call_with_the_number_fails() {
     let (bigtable, steady) = with_events(1).await;
     let fault = Fault::permission_denied();
     let (faulty, events) = faulty(&bigtable, Faults::seeded(0).fail_nth(Method::ReadRows, 2, fault));
-    let key = EventKey { id: 0 };
+    let key = SaltedKey { id: 0 };
     assert_eq!(events.get(&key).await.unwrap(), Some(event(0).1));
     let error = events.get(&key).await.unwrap_err();
     assert!(error.is_permission_denied(), "{error}");
@@ -38,8 +38,8 @@ async fn transient_failures_are_retried() {
             .fail_nth(Method::ReadRows, 2, fault.clone())
             .fail_nth(Method::MutateRow, 1, fault);
         let (faulty, events) = faulty(&bigtable, faults);
-        assert_eq!(events.get(&EventKey { id: 0 }).await.unwrap(), Some(event(0).1));
-        events.put(&EventKey { id: 0 }, &event(0).1).await.unwrap();
+        assert_eq!(events.get(&SaltedKey { id: 0 }).await.unwrap(), Some(event(0).1));
+        events.put(&SaltedKey { id: 0 }, &event(0).1).await.unwrap();
         assert_eq!((faulty.calls(Method::ReadRows), faulty.calls(Method::MutateRow)), (3, 2));
     }
     for fault in [
@@ -49,7 +49,7 @@ async fn transient_failures_are_retried() {
         Fault::failed_precondition(),
     ] {
         let (faulty, events) = faulty(&bigtable, Faults::seeded(0).fail(Method::ReadRows, 1.0, fault));
-        assert!(events.get(&EventKey { id: 0 }).await.is_err());
+        assert!(events.get(&SaltedKey { id: 0 }).await.is_err());
         assert_eq!(faulty.calls(Method::ReadRows), 1);
     }
 }
@@ -61,7 +61,7 @@ async fn the_server_says_when_to_try_again() {
     let busy = Fault::resource_exhausted().retry_after(delay);
     let (_, events) = faulty(&bigtable, Faults::seeded(0).fail_nth(Method::ReadRows, 1, busy));
     let begun = Instant::now();
-    assert!(events.get(&EventKey { id: 0 }).await.unwrap().is_some());
+    assert!(events.get(&SaltedKey { id: 0 }).await.unwrap().is_some());
     assert!((delay..delay * 2).contains(&begun.elapsed()), "after {:?}", begun.elapsed());
 }
 
@@ -73,9 +73,9 @@ async fn calls_are_delayed() {
     let (_, events) = faulty(&bigtable, faults);
     let events = events.with(|settings| settings.read_row.total_timeout = second * 5);
     let begun = Instant::now();
-    assert!(events.get(&EventKey { id: 0 }).await.unwrap().is_some());
+    assert!(events.get(&SaltedKey { id: 0 }).await.unwrap().is_some());
     assert_eq!(begun.elapsed().as_secs(), 1);
-    let error = events.get(&EventKey { id: 0 }).await.unwrap_err();
+    let error = events.get(&SaltedKey { id: 0 }).await.unwrap_err();
     assert!(
         error.is_deadline_exceeded() && begun.elapsed().as_secs() == 6,
         "{error} after {:?}",
@@ -93,7 +93,7 @@ async fn a_call_fails_after_it_was_carried_out() {
         .fail_nth(Method::ReadModifyWriteRow, 2, Fault::unavailable())
         .fail_nth(Method::MutateRow, 1, lost);
     let (faulty, events) = faulty(&bigtable, faults);
-    let key = EventKey { id: 0 };
+    let key = SaltedKey { id: 0 };
     assert!(events.increment(&key, events.column("id"), 5).await.unwrap_err().is_unavailable());
     assert_eq!(steady.get(&key).await.unwrap().unwrap()["id"], 5);
     assert!(events.increment(&key, events.column("id"), 5).await.unwrap_err().is_unavailable());
@@ -116,7 +116,7 @@ async fn a_chance_that_is_not_a_number_never_hits() {
     let (bigtable, _) = with_events(10).await;
     let faults = Faults::seeded(0).fail(Method::ReadRows, f64::NAN, Fault::internal());
     let (_, events) = faulty(&bigtable, faults.cut_streams(f64::NAN).split_rows(f64::NAN));
-    assert_eq!(events.scan(EventKey::scan()).collect().await.unwrap().len(), 10);
+    assert_eq!(events.scan(SaltedKey::scan()).collect().await.unwrap().len(), 10);
 }
 
 fn denied() -> FaultRule {
@@ -127,11 +127,11 @@ fn denied() -> FaultRule {
 async fn a_rule_hits_one_table_and_all_its_methods() {
     let (bigtable, _) = with_events(1).await;
     let client = bigtable.with_faults(Faults::seeded(0).rule(denied().tables([TABLE]))).client();
-    let (events, others) = (events(&client), client.table::<EventKey, Event>("others"));
+    let (events, others) = (events(&client), client.table::<SaltedKey, Event>("others"));
     others.create_if_absent().await.unwrap();
     let (key, row) = event(0);
     others.put(&key, &row).await.unwrap();
-    assert_eq!(others.scan(EventKey::scan()).collect().await.unwrap().len(), 1);
+    assert_eq!(others.scan(SaltedKey::scan()).collect().await.unwrap().len(), 1);
     let refused = [
         events.create().await.err(),
         events.get(&key).await.err(),
@@ -139,7 +139,7 @@ async fn a_rule_hits_one_table_and_all_its_methods() {
         events.put_all([(key.clone(), row.clone())]).await.err(),
         events.put_if_absent(&key, &row).await.err(),
         events.increment(&key, events.column("id"), 1).await.err(),
-        events.scan(EventKey::scan()).collect().await.err(),
+        events.scan(SaltedKey::scan()).collect().await.err(),
         events.delete_table().await.err(),
     ];
     for error in refused {
@@ -158,7 +158,7 @@ async fn a_rule_hits_one_table_and_all_its_methods() {
 #[tokio::test(start_paused = true)]
 async fn a_rule_hits_the_keys_of_a_prefix() {
     let (bigtable, _) = with_events(20).await;
-    let encoded = EventKey { id: 7 }.encode().unwrap();
+    let encoded = SaltedKey { id: 7 }.encode().unwrap();
     let rule = denied().key_prefix(encoded.clone());
     let (faulty, events) = faulty(&bigtable, Faults::seeded(0).rule(rule));
     for id in 0..20 {
@@ -169,15 +169,15 @@ async fn a_rule_hits_the_keys_of_a_prefix() {
         assert_eq!(events.put_all([event(19), event(id)]).await.is_err(), fails, "{id}");
         assert_eq!(events.put_if_absent(&key, &row).await.is_err(), fails, "{id}");
         assert_eq!(events.increment(&key, events.column("id"), 0).await.is_err(), fails, "{id}");
-        assert_eq!(events.scan(EventKey::scan().id(id)).collect().await.is_err(), fails, "{id}");
+        assert_eq!(events.scan(SaltedKey::scan().id(id)).collect().await.is_err(), fails, "{id}");
     }
-    assert!(events.scan(EventKey::scan()).collect().await.unwrap_err().is_permission_denied());
+    assert!(events.scan(SaltedKey::scan()).collect().await.unwrap_err().is_permission_denied());
     // A prefix of every key, and one of none.
     let client = faulty.with_faults(Faults::seeded(0).rule(denied().key_prefix(""))).client();
-    assert!(super::events(&client).get(&EventKey { id: 1 }).await.is_err());
+    assert!(super::events(&client).get(&SaltedKey { id: 1 }).await.is_err());
     let longer = [&encoded[..], b"!"].concat();
     let client = faulty.with_faults(Faults::seeded(0).rule(denied().key_prefix(longer))).client();
-    assert!(super::events(&client).get(&EventKey { id: 7 }).await.is_ok());
+    assert!(super::events(&client).get(&SaltedKey { id: 7 }).await.is_ok());
     // These are about no key.
     super::events(&client).verify().await.unwrap();
 }
@@ -196,11 +196,11 @@ async fn a_rule_begins_late_and_ends() {
     }
     assert_eq!((failed, server.calls(Method::ReadRows)), (vec![2, 3, 4], 5));
     // Calls of other tables and keys are not counted.
-    let key = EventKey { id: 3 };
+    let key = SaltedKey { id: 3 };
     let rule = denied().tables([TABLE]).key_prefix(key.encode().unwrap()).skip(1).times(1);
     let (_, events) = faulty(&bigtable, Faults::seeded(0).rule(rule));
     for id in [0, 1, 2, 0, 1, 2] {
-        events.get(&EventKey { id }).await.unwrap();
+        events.get(&SaltedKey { id }).await.unwrap();
     }
     let outcomes =
         [events.get(&key).await.is_ok(), events.get(&key).await.is_ok(), events.get(&key).await.is_ok()];
@@ -215,14 +215,14 @@ async fn a_rule_begins_late_and_ends() {
 #[tokio::test(start_paused = true)]
 async fn chances_depend_on_the_calls_of_the_rule_alone() {
     let (bigtable, _) = with_events(4).await;
-    let hits = async |others: u32| {
-        let key = EventKey { id: 3 };
+    let hits = async |others: u64| {
+        let key = SaltedKey { id: 3 };
         let rule = denied().key_prefix(key.encode().unwrap()).chance(0.5).skip(2).times(20);
         let (_, events) = faulty(&bigtable, Faults::seeded(5).rule(rule));
         let mut hits = Vec::new();
         for _ in 0..100 {
             for id in 0..others {
-                events.get(&EventKey { id }).await.unwrap();
+                events.get(&SaltedKey { id }).await.unwrap();
             }
             hits.push(events.get(&key).await.is_err());
         }
@@ -243,11 +243,11 @@ async fn a_rule_breaks_the_streams_of_one_table() {
     let faulty =
         bigtable.with_faults(faults.rule(FaultRule::delay(Duration::from_secs(1)).tables(["others"])));
     let begun = Instant::now();
-    assert_eq!(events(&faulty.client()).scan(EventKey::scan()).collect().await.unwrap().len(), 200);
+    assert_eq!(events(&faulty.client()).scan(SaltedKey::scan()).collect().await.unwrap().len(), 200);
     // The four buckets' streams, and those that broke.
     assert_eq!(faulty.calls(Method::ReadRows), 12);
     assert!(begun.elapsed() < Duration::from_secs(60));
-    let others = faulty.client().table::<EventKey, Event>("others");
+    let others = faulty.client().table::<SaltedKey, Event>("others");
     let begun = Instant::now();
     others.create().await.unwrap();
     assert!(begun.elapsed() >= Duration::from_secs(1));

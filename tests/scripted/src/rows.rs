@@ -123,13 +123,15 @@ impl Table {
     #[must_use]
     pub fn serve(self) -> Mock {
         let rule = move |request: &Request| match request.rpc {
-            Rpc::ReadRows => self.read(request),
+            Rpc::ReadRows => self.answer(request),
             _ => Answer::new(),
         };
         Mock::new().by(rule).admin_by(|_| Answer::table([FAMILY]))
     }
 
-    fn read(&self, request: &Request) -> Answer {
+    /// The rows that a `ReadRows` request asks for.
+    #[must_use]
+    pub fn answer(&self, request: &Request) -> Answer {
         let request = request.read_rows();
         let rows = request.rows.unwrap_or_default();
         let one = |key| self.keys.binary_search(key).ok().map(|at| at..at + 1);

@@ -9,6 +9,8 @@ use keyderive::dynamic::{KeyMapping, TableLayout};
 use keyderive::layouts::Layouts;
 use keyderive::table::diff::TableDiff;
 use keyderive::{Client, Row, RowKey};
+use keyderive_tests::Folder;
+use keyderive_tests::fixtures::{created, fails};
 use tokio::time::{Instant, sleep};
 
 use super::{Event, EventKey, UserEventKey, assert_copied, dump, event, filled, key, user_key};
@@ -53,8 +55,7 @@ async fn copies_and_comparisons_by_data_are_those_by_types(client: Client) {
     // Rows come in the order of the partitions that are done first.
     let lines = |diff: TableDiff| diff.to_string().lines().map(str::to_owned).collect::<BTreeSet<_>>();
     assert_eq!(lines(old.diff(&new, &mapping).unwrap().await.unwrap()), lines(by_types().await.unwrap()));
-    let error = new.copy_to(&old, &mapping).unwrap_err().to_string();
-    assert!(error.contains("make the mapping of the layouts of both tables"), "{error}");
+    fails(new.copy_to(&old, &mapping), "make the mapping of the layouts of both tables");
 }
 
 async fn a_copy_does_what_its_check_says(client: Client) {
@@ -69,8 +70,7 @@ async fn a_copy_does_what_its_check_says(client: Client) {
     assert_eq!(found.cells, report.diff().unwrap().cells());
     assert_eq!(found.bytes, report.progress().bytes);
     // What the copy begins with is checked, too.
-    let error = copy().check().await.unwrap_err().to_string();
-    assert!(error.contains("it has rows, such as"), "{error}");
+    fails(copy().check().await, "it has rows, such as");
 }
 
 #[tokio::test]
@@ -82,8 +82,7 @@ async fn a_check_finds_rows_that_cannot_be_copied() {
     }
     let client = Client::embedded();
     let (old, _) = filled(&client, 150).await;
-    let small = client.table::<SmallKey, Event>("small");
-    small.create().await.unwrap();
+    let small = created::<SmallKey, Event>(&client, "small").await;
     let found =
         old.copy_to(&small, |key, _| SmallKey { at: key.at.saturating_sub(40) }).check().await.unwrap();
     // 40 have the key of the first one, and 10 none.
@@ -99,7 +98,8 @@ async fn a_check_finds_rows_that_cannot_be_copied() {
 async fn a_copy_stops_above_its_limit() {
     let client = Client::embedded();
     let (old, new) = filled(&client, 300).await;
-    let path = std::env::temp_dir().join(format!("keyderive-copy-limit-{}", std::process::id()));
+    let folder = Folder::new("copy-limit");
+    let path = folder.join("checkpoint");
     let copy = || {
         let copy = old.copy_to(&new, |key, _| user_key(key)).checkpoint(&path).checkpoint_every(1);
         copy.look_ahead(1).batch_rows(10).workers(1).parallel(1)
@@ -119,7 +119,6 @@ async fn a_copy_stops_above_its_limit() {
     let report = copy().at_most(300).await.unwrap();
     assert_eq!(report.copied(), 300);
     assert_copied(&client).await;
-    std::fs::remove_file(path).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +139,8 @@ async fn a_copy_keeps_to_its_rate() {
 async fn a_copy_that_is_stopped_keeps_its_place() {
     let client = Client::embedded();
     let (old, new) = filled(&client, 3000).await;
-    let path = std::env::temp_dir().join(format!("keyderive-copy-stopped-{}", std::process::id()));
+    let folder = Folder::new("copy-stopped");
+    let path = folder.join("checkpoint");
     let copy = || old.copy_to(&new, |key, _| user_key(key)).checkpoint(&path);
     let mut copied = 0;
     for _ in 0..3 {
@@ -161,7 +161,6 @@ async fn a_copy_that_is_stopped_keeps_its_place() {
     let report = copy().stop_on(pending()).await.unwrap();
     assert_eq!((report.copied(), report.progress().written), (3000, 3000 - copied));
     assert_copied(&client).await;
-    std::fs::remove_file(path).unwrap();
 }
 
 /// A field that is hashed is copied to a table of the same layout, byte by byte.

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
+use keyderive_tests::Folder;
 
 use super::*;
 
@@ -42,8 +43,7 @@ async fn a_copy_is_exact_when_answers_are_lost() {
 /// A dropped copy leaves some rows, each whole; the next one resumes from its checkpoint.
 #[tokio::test]
 async fn a_dropped_copy_leaves_whole_rows_and_is_resumed() {
-    let folder = std::env::temp_dir().join(format!("keyderive-copy-dropped-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("copy-dropped");
     for polls in (0..60).step_by(7) {
         let checkpoint = folder.join(polls.to_string());
         let client = Client::embedded();
@@ -75,14 +75,12 @@ async fn a_dropped_copy_leaves_whole_rows_and_is_resumed() {
         let again = copy().await.unwrap();
         assert_eq!((again.copied(), again.progress().read, again.progress().compared), (200, 0, 200));
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// A failure that every row would share ends the copy, and the next one resumes.
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_failed_is_resumed() {
-    let folder = std::env::temp_dir().join(format!("keyderive-copy-failed-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("copy-failed");
     let bigtable = Bigtable::in_memory();
     let client = bigtable.client();
     filled(&client, 3_000).await;
@@ -101,5 +99,4 @@ async fn a_copy_that_failed_is_resumed() {
     let report = copy(&client).await.unwrap();
     assert_eq!((report.copied(), report.progress().read), (3_000, 3_000 - copied));
     assert_copied(&client).await;
-    std::fs::remove_dir_all(folder).unwrap();
 }

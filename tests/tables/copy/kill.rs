@@ -12,6 +12,7 @@ use keyderive::embedded::{Bigtable, FaultRule, Faults, Method};
 use keyderive::key::fingerprint64;
 use keyderive::row::Mutation;
 use keyderive::table::copy::CopyReport;
+use keyderive_tests::Folder;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -111,20 +112,11 @@ fn copied(folder: &Path) -> u64 {
     stored["copied"].as_u64().unwrap()
 }
 
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_that_are_killed_and_resumed_end_with_every_cell() {
     let rows = data::read();
     let count = rows.len() as u64;
-    let folder = Folder(std::env::temp_dir().join(format!("keyderive-copy-killed-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0).unwrap();
+    let folder = Folder::new("copy-killed");
     let bigtable = Bigtable::in_memory();
     let client = bigtable.client();
     let (old, new) = flights(&client);
@@ -159,27 +151,27 @@ async fn copies_that_are_killed_and_resumed_end_with_every_cell() {
         let writes = count / (KILLS + 1) / batch_rows();
         let stops = FaultRule::delay(Duration::from_secs(3600)).methods([Method::MutateRows]).skip(writes);
         let server = Served::start(bigtable.with_faults(Faults::seeded(0).rule(stops))).await;
-        let mut child = child(&server.host, &folder.0);
+        let mut child = child(&server.host, &folder);
         let (begun, last) = (Instant::now(), marks[marks.len() - 1]);
-        while server.bigtable.calls(Method::MutateRows) <= writes || copied(&folder.0) <= last {
+        while server.bigtable.calls(Method::MutateRows) <= writes || copied(&folder) <= last {
             assert!(begun.elapsed() < Duration::from_secs(300), "the child does nothing");
             assert!(child.try_wait().unwrap().is_none(), "the copy ended by itself");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         child.kill().unwrap();
         assert!(!child.wait().unwrap().success(), "the copy ended by itself");
-        marks.push(copied(&folder.0));
+        marks.push(copied(&folder));
     }
     assert!(marks.is_sorted() && marks.last() < Some(&count), "{marks:?}");
     // Another process ends it, and compares both tables.
     let server = Served::start(bigtable.clone()).await;
     let last = tokio::task::spawn_blocking({
-        let (host, folder) = (server.host.clone(), folder.0.clone());
+        let (host, folder) = (server.host.clone(), folder.to_path_buf());
         move || child(&host, &folder).wait().unwrap()
     });
     assert!(last.await.unwrap().success());
     drop(server);
-    let ended = std::fs::read_to_string(folder.0.join("report")).unwrap();
+    let ended = std::fs::read_to_string(folder.join("report")).unwrap();
 
     let new_key = |key: &[u8]| departure_key(FlightKey::decode(key).unwrap()).encode().unwrap();
     let before = checksum(&client.raw_table("flights"), new_key).await;

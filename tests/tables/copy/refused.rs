@@ -7,6 +7,8 @@ use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::row::Mutation;
 use keyderive::table::copy::CopyError;
 use keyderive::{ErrorKind, GcRule};
+use keyderive_tests::Folder;
+use keyderive_tests::fixtures::created;
 
 use super::*;
 
@@ -200,8 +202,7 @@ async fn errors_of_a_row_name_it() {
 async fn a_foreign_row_is_an_error_wherever_it_is() {
     let client = Client::embedded();
     let (_, old) = filled(&client, 0).await;
-    let new: Events = client.table("events-2");
-    new.create_if_absent().await.unwrap();
+    let new: Events = created(&client, "events-2").await;
     client.raw_table("user-events").mutate_row("zzz", [Mutation::set("cf", "kind", 0, "x")]).await.unwrap();
     assert_eq!(old.count(UserEventKey::scan()).await.unwrap(), 0);
     let event_key =
@@ -214,8 +215,7 @@ async fn a_foreign_row_is_an_error_wherever_it_is() {
 
 #[tokio::test]
 async fn a_checkpoint_of_another_copy_is_refused() {
-    let folder = std::env::temp_dir().join(format!("keyderive-copy-checkpoint-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("copy-checkpoint");
     let client = Client::embedded();
     let (old, new) = filled(&client, 10).await;
     let path = folder.join("checkpoint");
@@ -228,8 +228,7 @@ async fn a_checkpoint_of_another_copy_is_refused() {
         "{stored}"
     );
 
-    let other: UserEvents = client.table("others");
-    other.create_if_absent().await.unwrap();
+    let other: UserEvents = created(&client, "others").await;
     let refused = error(copy(&other)).await.to_string();
     assert!(
         refused.contains("is of another copy: expected the table `") && refused.contains("delete the file"),
@@ -251,13 +250,11 @@ async fn a_checkpoint_of_another_copy_is_refused() {
     let lost = error(lost).await;
     assert!(lost.to_string().contains("ended early, after 0 rows: the checkpoint `"), "{lost}");
     assert!(dump(&client.raw_table("user-events")).await.is_empty());
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[tokio::test]
 async fn a_checkpoint_of_rows_that_are_gone_is_refused() {
-    let folder = std::env::temp_dir().join(format!("keyderive-copy-gone-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("copy-gone");
     let client = Client::embedded();
     let (old, new) = filled(&client, 10).await;
     let copy = || {
@@ -268,5 +265,4 @@ async fn a_checkpoint_of_rows_that_are_gone_is_refused() {
     let refused = error(copy()).await.to_string();
     assert!(refused.contains("it has no row, and the checkpoint `"), "{refused}");
     assert!(refused.contains("counts 10 rows") && refused.contains("delete the file"), "{refused}");
-    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -10,6 +10,7 @@ use keyderive::plan::KeyRange;
 use keyderive::row::{Mutation, Sum, Timestamped, Versions};
 use keyderive::table::{DynCursor, RowType};
 use keyderive::{Client, Error, ErrorKind, OnForeign, OnUnreadable, Row, Scan};
+use keyderive_tests::fixtures::{created, fails};
 
 use super::{Event, EventKey, event, events, key};
 use crate::servers::on_every_bigtable;
@@ -125,8 +126,7 @@ fn sensor(n: i64) -> Sensor {
 }
 
 async fn fields_of_every_kind_are_those_of_types(client: Client) {
-    let typed = client.table::<EventKey, Sensor>("sensors");
-    typed.create().await.unwrap();
+    let typed = created::<EventKey, Sensor>(&client, "sensors").await;
     for n in 0..12 {
         let key = key("alice", n, 7);
         typed.put(&key, &sensor(n.try_into().unwrap())).await.unwrap();
@@ -207,8 +207,7 @@ async fn fields_of_every_kind_are_those_of_types(client: Client) {
         let is_one = key.get("at") == Some(&Value::Integer(1));
         assert_eq!(has_foreign, if is_one { vec![b"foreign".to_vec()] } else { Vec::new() });
     }
-    let error = scan().cursor([0, 10]).unwrap_err();
-    assert!(error.to_string().contains("`Sensor` has no column 10: it declares 10, from 0 on"), "{error}");
+    fails(scan().cursor([0, 10]), "`Sensor` has no column 10: it declares 10, from 0 on");
 }
 
 async fn parts_and_both_orders_have_the_rows_of_types(client: Client) {

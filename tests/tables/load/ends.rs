@@ -12,6 +12,7 @@ use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::table::Progress;
 use keyderive::table::load::{Checkpoint, LoadError};
 use keyderive::{Client, GcRule, RowKey, Table};
+use keyderive_tests::Folder;
 use tokio::time::{Instant, sleep};
 
 use super::{Reading, ReadingKey, empty, ids, reading, readings};
@@ -141,7 +142,8 @@ async fn a_checkpoint_is_of_one_table_and_not_of_its_name() {
 /// Reopening a file keeps its identity; a new file at the same path has another.
 #[tokio::test]
 async fn a_checkpoint_is_of_one_file() {
-    let path = std::env::temp_dir().join(format!("keyderive-checkpoint-{}.keyderive", std::process::id()));
+    let folder = Folder::new("checkpoint");
+    let path = folder.join("rows.keyderive");
     let load = async |checkpoint: Option<Checkpoint>| {
         let client = Client::embedded_at(&path).await.unwrap();
         let table = readings(&client);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::table::load::{FailedRow, LoadError};
 use keyderive::{Client, ErrorKind, Row, RowKey, Table};
+use keyderive_tests::fixtures::created;
 use tonic::Code;
 
 use super::{ReadingKey, client_of, empty, ids, reading, readings, written_by};
@@ -22,9 +23,7 @@ struct Score {
 }
 
 async fn names() -> Table<NameKey, Score> {
-    let names = Client::embedded().table("names");
-    names.create_if_absent().await.unwrap();
-    names
+    created(&Client::embedded(), "names").await
 }
 
 fn name(index: u64) -> (NameKey, Score) {
@@ -251,8 +250,7 @@ struct Scores {
 /// A load that sets columns alone mixes rows of one key: one that failed must not give way to a later one, nor replace it.
 #[tokio::test(start_paused = true)]
 async fn a_failed_row_of_new_columns_is_written_before_the_later_one_of_its_key() {
-    let table = Client::embedded().table::<NameKey, Scores>("scores");
-    table.create_if_absent().await.unwrap();
+    let table = created::<NameKey, Scores>(&Client::embedded(), "scores").await;
     let key = |name: &str| NameKey { name: name.to_owned() };
     let input = |first| {
         [

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use fastrand::Rng;
@@ -13,7 +13,7 @@ use keyderive::client::ReadRows;
 use keyderive::table::load::{Checkpoint, LoadReport};
 use keyderive::{Client, GcRule};
 
-use keyderive_tests::{amount, variable};
+use keyderive_tests::{Folder, amount, variable};
 
 use super::{Reading, ReadingKey, Readings, reading, readings};
 
@@ -22,23 +22,6 @@ const ROWS: u32 = 60_000;
 
 /// Passes the folder to a child; without it, the child's test does nothing.
 pub(super) const FOLDER: &str = "KEYDERIVE_LOAD_CHILD_FOLDER";
-
-/// A folder that is removed when dropped.
-pub(super) struct Folder(pub(super) PathBuf);
-
-impl Folder {
-    pub(super) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("keyderive-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A table whose family keeps several versions, so that a second write of a row shows.
 async fn table(folder: &Path) -> (Client, Readings) {
@@ -92,21 +75,21 @@ fn loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input() {
     for kill in 0..kills {
         // As soon as the file is open, or after some checkpoints.
         let checkpoints = if rng.u8(..8) == 0 { 0 } else { rng.usize(1..12) };
-        kill_after(&folder.0, checkpoints, kill, "load::kill::loads_until_it_is_killed");
-        marks.push(stored(&folder.0).map_or(0, |checkpoint| checkpoint.items()));
+        kill_after(&folder, checkpoints, kill, "load::kill::loads_until_it_is_killed");
+        marks.push(stored(&folder).map_or(0, |checkpoint| checkpoint.items()));
     }
     println!("seed {seed}: {kills} kills, with checkpoints at {marks:?}");
     assert!(marks.is_sorted() && marks.last() > marks.first());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let after = stored(&folder.0).unwrap();
+        let after = stored(&folder).unwrap();
         let failed = (17..after.items()).step_by(500);
         assert!(after.failed().iter().copied().eq(failed), "{after:?}");
-        let report = load(&folder.0, reading, |_| ()).await;
+        let report = load(&folder, reading, |_| ()).await;
         assert_eq!(report.read(), u64::from(ROWS) - after.items() + after.failed().len() as u64);
         assert_eq!(report.written(), report.read());
         assert_eq!((report.checkpoint().items(), report.checkpoint().failed()), (u64::from(ROWS), &[][..]));
-        check(&folder.0).await;
+        check(&folder).await;
     });
 }
 

@@ -18,7 +18,8 @@ use keyderive::{Client, Row, RowKey, Table};
 
 use keyderive_proto::data::{Idempotency, MutateRowsRequest};
 use keyderive_scripted::{Mock, Rpc};
-use keyderive_tests::{amount, variable};
+use keyderive_tests::fixtures::created;
+use keyderive_tests::{Folder, amount, variable};
 use tonic::Code;
 
 use super::{client_of, kill, written_by};
@@ -103,9 +104,7 @@ async fn stored(table: &Days) -> BTreeMap<DayKey, Day> {
 }
 
 async fn days(bigtable: &Bigtable) -> Days {
-    let days: Days = bigtable.client().table("days");
-    days.create_if_absent().await.unwrap();
-    days
+    created(&bigtable.client(), "days").await
 }
 
 fn of(client: &Client) -> Days {
@@ -220,8 +219,7 @@ struct Counts {
 /// It is no row for `put`, since nothing would be set.
 #[tokio::test(start_paused = true)]
 async fn a_row_of_sums_alone_is_added() {
-    let table: Table<DayKey, Counts> = Client::embedded().table("counts");
-    table.create_if_absent().await.unwrap();
+    let table: Table<DayKey, Counts> = created(&Client::embedded(), "counts").await;
     let row = |kinds: Option<&str>| {
         let kinds = kinds.map(|kind| [(kind.to_owned(), Sum::new(2))].into());
         (DayKey { depot: 1 }, Counts { events: Sum::new(20), kinds })
@@ -670,15 +668,15 @@ async fn add_in(folder: &Path, told: impl Fn(&Checkpoint) + Send + Sync) -> (Day
 fn killed_loads_that_are_resumed_count_each_item_once() {
     let kills = amount("KEYDERIVE_LOAD_KILLS", "loads that are killed", 2, 20);
     let seed = variable("KEYDERIVE_LOAD_SEED", 7);
-    let folder = kill::Folder::new("load-sums");
+    let folder = Folder::new("load-sums");
     let mut rng = Rng::with_seed(seed);
     for number in 0..kills {
-        kill::kill_after(&folder.0, rng.usize(..12), number, "load::sums::adds_until_it_is_killed");
+        kill::kill_after(&folder, rng.usize(..12), number, "load::sums::adds_until_it_is_killed");
     }
-    let begin = kill::stored(&folder.0).unwrap().items();
+    let begin = kill::stored(&folder).unwrap().items();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (days, report) = add_in(&folder.0, |_| ()).await;
+        let (days, report) = add_in(&folder, |_| ()).await;
         assert_eq!((report.read(), report.may_be_counted_twice()), (KILLED_ITEMS - begin, &[][..]));
         report.all_written().unwrap();
         assert_eq!(stored(&days).await, totals(&input(KILLED_ITEMS), false));

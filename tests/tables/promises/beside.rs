@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 use keyderive::client::FamilyChange;
+use keyderive_tests::fixtures::created;
 
 use super::*;
 use crate::servers::on_every_bigtable;
@@ -25,7 +26,7 @@ on_every_bigtable! {
     all_that_stamp_a_table_beside_each_other_succeed
 }
 
-const KEY: AccountKey = AccountKey { id: 7 };
+const KEY: UserKey = UserKey { id: 7 };
 const CALLERS: i64 = 8;
 
 fn account(id: i64) -> Account {
@@ -100,7 +101,7 @@ async fn new_rows_of_one_key_mix_their_columns(client: Client) {
 async fn a_delete_beside_a_put_leaves_the_row_whole_or_none(client: Client) {
     let Tables { accounts, .. } = Tables::<Account>::created(&client).await;
     for id in 0..20 {
-        let key = AccountKey { id };
+        let key = UserKey { id };
         accounts.put(&key, &account(2)).await.unwrap();
         let row = account(3);
         let (put, deleted) = tokio::join!(accounts.put(&key, &row), accounts.delete(&key));
@@ -117,8 +118,7 @@ struct TaggedKey {
 }
 
 async fn deletions_beside_each_other_all_succeed(client: Client) {
-    let accounts = client.table::<TaggedKey, Account>("tagged");
-    accounts.create_if_absent().await.unwrap();
+    let accounts = created::<TaggedKey, Account>(&client, "tagged").await;
     let rows = || (0..100).map(|id| (TaggedKey { id }, before()));
     accounts.put_all(rows()).await.unwrap();
     let deleted = join_all((0..CALLERS).map(|_| accounts.delete_rows(TaggedKey::scan()))).await;
@@ -181,8 +181,7 @@ async fn rows_of_put_both_are_whole_each(client: Client) {
 
 /// A deletion does not depend on clocks.
 async fn a_deletion_takes_cells_of_any_time(client: Client) {
-    let accounts = client.table::<TaggedKey, Account>("tagged");
-    accounts.create_if_absent().await.unwrap();
+    let accounts = created::<TaggedKey, Account>(&client, "tagged").await;
     let raw = client.raw_table("tagged");
     let key = TaggedKey { id: 7 };
     for deletion in 0..6 {

@@ -6,6 +6,7 @@ use std::task::{Context, Waker};
 
 use keyderive::client::FamilyChange;
 use keyderive::embedded::{Bigtable, Faults};
+use keyderive_tests::fixtures::created;
 
 use super::*;
 
@@ -49,7 +50,7 @@ async fn a_dropped_call_leaves_its_row_whole() {
             before_seen |= stored == found;
             completed += u32::from(done);
             if call == PutBoth {
-                let copy = steady.copies.get(&AccountKey { id: 7 }).await.unwrap();
+                let copy = steady.copies.get(&UserKey { id: 7 }).await.unwrap();
                 assert!(copy.is_none() || stored == after, "the second row alone after {polls} polls");
             }
             // With more polls it completes too.
@@ -83,7 +84,7 @@ async fn a_condition_guards_the_call_after_a_dropped_one() {
 }
 
 /// How many families the table has, if it exists.
-async fn families(table: &Table<AccountKey, Account>) -> Option<usize> {
+async fn families(table: &Table<UserKey, Account>) -> Option<usize> {
     match table.info().await {
         Ok(info) => Some(info.families().len()),
         Err(error) if error.is_not_found() => None,
@@ -127,7 +128,7 @@ async fn a_dropped_call_leaves_its_table_whole() {
             };
             assert!(is_whole, "call {call} after {polls} polls: {before:?} families, and then {after:?}");
             if call > 2 && after.is_some() {
-                match steady.accounts.get(&AccountKey { id: 7 }).await {
+                match steady.accounts.get(&UserKey { id: 7 }).await {
                     // The dropped deletion arrived after the families were read.
                     Err(error) if call > 4 && error.is_not_found() => {}
                     row => assert_eq!(row.unwrap(), Some(super::before())),
@@ -176,7 +177,7 @@ async fn a_dropped_call_retires_a_row_type_or_not() {
             let columns = rows.into_iter().flat_map(|(_, columns)| columns);
             columns.filter_map(|column| column.strip_prefix("row::").map(str::to_owned)).next()
         };
-        steady.put(&AccountKey { id: 7 }, &before()).await.unwrap();
+        steady.put(&UserKey { id: 7 }, &before()).await.unwrap();
         let fingerprint = found(crate::registry::registered(&bigtable.client()).await).unwrap();
         let client = bigtable.client();
         let accounts = Tables::<Account>::of(&client).accounts;
@@ -193,8 +194,7 @@ async fn a_dropped_call_retires_a_row_type_or_not() {
 async fn a_dropped_drop_of_rows_leaves_buckets_whole() {
     for polls in 0..POLLS {
         let bigtable = Bigtable::in_memory();
-        let steady = bigtable.client().table::<SaltedKey, Account>("salted");
-        steady.create_if_absent().await.unwrap();
+        let steady = created::<SaltedKey, Account>(&bigtable.client(), "salted").await;
         steady.put_all((0..40).map(|id| (SaltedKey { id }, before()))).await.unwrap();
         let buckets = || async {
             let mut buckets = [0; 4];

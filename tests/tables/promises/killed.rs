@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use keyderive::client::FamilyChange;
 use keyderive::embedded::Bigtable;
+use keyderive_tests::fixtures::created;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -43,7 +44,7 @@ async fn a_killed_program_leaves_each_row_whole() {
         for waited in 0.. {
             tokio::time::sleep(Duration::from_millis(5)).await;
             assert!(waited < 10_000, "the child does nothing");
-            if steady.accounts.exists(&AccountKey { id: last }).await.unwrap() {
+            if steady.accounts.exists(&UserKey { id: last }).await.unwrap() {
                 break;
             }
         }
@@ -51,7 +52,7 @@ async fn a_killed_program_leaves_each_row_whole() {
         assert!(!child.wait().unwrap().success());
         made = 0;
         for (call, place) in Call::ALL.into_iter().zip(0..) {
-            let plan = AccountKey::scan().id_range(id(place, 0)..id(place, ROWS));
+            let plan = UserKey::scan().id_range(id(place, 0)..id(place, ROWS));
             for (key, row) in steady.accounts.scan(plan).collect().await.unwrap() {
                 let after = call.after::<Account>();
                 let is_before = call.is_for_a_row() && row == before();
@@ -64,11 +65,11 @@ async fn a_killed_program_leaves_each_row_whole() {
             // Cleans up for the next child.
             steady
                 .accounts
-                .delete_rows(AccountKey::scan().id_range(id(place, 0)..id(place, ROWS)))
+                .delete_rows(UserKey::scan().id_range(id(place, 0)..id(place, ROWS)))
                 .await
                 .unwrap();
         }
-        steady.copies.delete_rows(AccountKey::scan()).await.unwrap();
+        steady.copies.delete_rows(UserKey::scan()).await.unwrap();
     }
     assert!(made > 100, "{made} calls of the last child were made");
 }
@@ -129,8 +130,7 @@ async fn changes_tables_until_it_is_killed() {
         calls.spawn(async move {
             for place in 0..1_000 {
                 let name = format!("t-{}-{caller}-{place}", std::process::id());
-                let table = client.table::<SaltedKey, Account>(&name);
-                table.create_if_absent().await.unwrap();
+                let table = created::<SaltedKey, Account>(&client, &name).await;
                 let more = ["one", "other"]
                     .map(|name| FamilyChange::add(Family::new(name, GcRule::max_versions(1))));
                 table.modify_families(more).await.unwrap();

@@ -3,6 +3,7 @@
 use keyderive::Error;
 use keyderive::client::FamilyChange;
 use keyderive::embedded::{Bigtable, Fault, Faults};
+use keyderive_tests::fixtures::created;
 
 use super::*;
 
@@ -56,7 +57,7 @@ async fn a_raw_write_of_the_servers_time_fails_after_a_lost_answer() {
     let (one, many) = (lost(&bigtable, Method::MutateRow), lost(&bigtable, Method::MutateRows));
     let set = || vec![Mutation::set_now("cf", "id", 2_i64.to_be_bytes().to_vec())];
     let raw = |bigtable: &Bigtable| Tables::<Account>::of(&bigtable.client()).raw;
-    let (first, second) = (AccountKey { id: 1 }.encode().unwrap(), AccountKey { id: 2 }.encode().unwrap());
+    let (first, second) = (UserKey { id: 1 }.encode().unwrap(), UserKey { id: 2 }.encode().unwrap());
     assert!(raw(&one).mutate_row(first, set()).await.unwrap_err().is_outcome_unknown());
     let outcomes = raw(&many).mutate_rows(vec![(second.into(), set())]).await;
     assert!(outcomes[0].as_ref().unwrap_err().is_outcome_unknown());
@@ -97,8 +98,7 @@ async fn a_table_is_not_changed_again_after_a_lost_answer() {
     // The family exists.
     assert!(tables.raw.modify_families(add()).await.unwrap_err().is_already_exists());
 
-    let salted = bigtable.client().table::<SaltedKey, Account>("salted");
-    salted.create_if_absent().await.unwrap();
+    let salted = created::<SaltedKey, Account>(&bigtable.client(), "salted").await;
     salted.put_all((0..20).map(|id| (SaltedKey { id }, before()))).await.unwrap();
     let faulty = lost(&bigtable, Method::DropRowRange);
     let dropped = faulty.client().table::<SaltedKey, Account>("salted").drop_rows(SaltedKey::scan()).await;

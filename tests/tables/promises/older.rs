@@ -1,5 +1,6 @@
 //! Calls of a program whose row type or table lacks some of the stored columns.
 
+use keyderive_tests::fixtures::created;
 use std::collections::BTreeMap;
 
 use super::*;
@@ -20,7 +21,7 @@ async fn an_older_program_leaves_newer_columns(client: Client) {
     for (call, id) in Call::ALL.into_iter().zip(0..) {
         newer.prepare(call, id).await;
         assert!(call.make(&older, id).await.unwrap(), "{call:?}");
-        let key = AccountKey { id };
+        let key = UserKey { id };
         let expected = call.after::<OlderAccount>();
         assert_eq!(newer.stored(id).await, expected, "{call:?}");
         let own = expected.map(|row| OlderAccount { id: row.id, card: row.card });
@@ -38,11 +39,11 @@ async fn an_older_program_leaves_newer_columns(client: Client) {
 async fn an_older_program_keeps_a_row_that_is_there(client: Client) {
     let newer = Tables::<Account>::created(&client).await;
     let older = Tables::<OlderAccount>::of(&client);
-    newer.accounts.update(&AccountKey { id: 7 }).set(Account::LOG, "1").await.unwrap();
+    newer.accounts.update(&UserKey { id: 7 }).set(Account::LOG, "1").await.unwrap();
     for call in [PutIfAbsent, LoadIfAbsent] {
         assert!(!call.make(&older, 7).await.unwrap(), "{call:?}");
     }
-    assert!(older.accounts.exists(&AccountKey { id: 7 }).await.unwrap());
+    assert!(older.accounts.exists(&UserKey { id: 7 }).await.unwrap());
 }
 
 /// A newer row, with a family that the older program does not have.
@@ -55,12 +56,12 @@ struct Tagged {
 }
 
 async fn an_older_program_leaves_newer_families(client: Client) {
-    let newer = client.table::<AccountKey, Tagged>("accounts");
-    let older = client.table::<AccountKey, OlderAccount>("accounts");
+    let newer = client.table::<UserKey, Tagged>("accounts");
+    let older = client.table::<UserKey, OlderAccount>("accounts");
     assert!(newer.create_if_absent().await.unwrap());
     let families = newer.info().await.unwrap().families().to_vec();
     let row = Tagged { id: 1, card: Some(1), tags: BTreeMap::from([("tag".to_owned(), 1)]) };
-    let key = AccountKey { id: 7 };
+    let key = UserKey { id: 7 };
     newer.put(&key, &row).await.unwrap();
     assert!(!older.create_if_absent().await.unwrap());
     older.put(&key, &OlderAccount::value()).await.unwrap();
@@ -70,16 +71,15 @@ async fn an_older_program_leaves_newer_families(client: Client) {
 }
 
 async fn deleting_a_table_deletes_columns_that_the_program_lacks(client: Client) {
-    let newer = client.table::<AccountKey, Tagged>("accounts");
-    assert!(newer.create_if_absent().await.unwrap());
-    client.table::<AccountKey, OlderAccount>("accounts").delete_table().await.unwrap();
+    let newer = created::<UserKey, Tagged>(&client, "accounts").await;
+    client.table::<UserKey, OlderAccount>("accounts").delete_table().await.unwrap();
     assert!(newer.info().await.unwrap_err().is_not_found());
 }
 
 /// A layout describes keys, and not columns.
 async fn an_older_program_adds_the_same_stamp(client: Client) {
     let newer = unstamped(&client).await;
-    newer.put(&AccountKey { id: 7 }, &before()).await.unwrap();
-    client.table::<AccountKey, OlderAccount>("accounts").stamp().await.unwrap();
+    newer.put(&UserKey { id: 7 }, &before()).await.unwrap();
+    client.table::<UserKey, OlderAccount>("accounts").stamp().await.unwrap();
     assert!(newer.verify().await.unwrap().stamp);
 }

@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 use keyderive::client::Settings;
 use keyderive::embedded::{Bigtable, Fault, Faults};
 use keyderive::row::{Max, Min, Sum};
+use keyderive_tests::fixtures::{created, fails};
 
 use super::dropped::{POLLS, polled};
 use super::*;
@@ -27,14 +28,12 @@ struct OlderPage {
     title: Option<String>,
 }
 
-type Pages = Table<AccountKey, Page>;
+type Pages = Table<UserKey, Page>;
 
-const KEY: AccountKey = AccountKey { id: 7 };
+const KEY: UserKey = UserKey { id: 7 };
 
 async fn pages(bigtable: &Bigtable) -> Pages {
-    let pages: Pages = bigtable.client().table("pages");
-    pages.create_if_absent().await.unwrap();
-    pages
+    created(&bigtable.client(), "pages").await
 }
 
 async fn hits(pages: &Pages) -> i64 {
@@ -90,8 +89,7 @@ async fn an_addition_without_tokens_fails_after_a_lost_answer() {
         let bigtable = Bigtable::in_memory();
         let steady = pages(&bigtable).await;
         let client = lossy(&bigtable).client().with(ignored);
-        let error = add_by(&client, call).await.unwrap_err();
-        assert!(error.to_string().contains("not known to honour idempotency tokens"), "{error}");
+        fails(add_by(&client, call).await, "not known to honour idempotency tokens");
         assert_eq!(hits(&steady).await, 1, "call {call}");
         add_by(&client, call).await.unwrap();
         assert_eq!(hits(&steady).await, 2, "call {call}");
@@ -150,7 +148,7 @@ async fn sums_stay_beside_programs_without_them() {
     let bigtable = Bigtable::in_memory();
     let pages = pages(&bigtable).await;
     pages.update(&KEY).add(Page::HITS, 1).await.unwrap();
-    let older: Table<AccountKey, OlderPage> = bigtable.client().table("pages");
+    let older: Table<UserKey, OlderPage> = bigtable.client().table("pages");
     older.put(&KEY, &OlderPage { title: Some("Home".into()) }).await.unwrap();
     pages.update(&KEY).add(Page::HITS, 1).await.unwrap();
     let page = pages.get(&KEY).await.unwrap().unwrap();
@@ -161,8 +159,7 @@ async fn sums_stay_beside_programs_without_them() {
 #[tokio::test]
 async fn the_emulator_ignores_tokens_and_gets_an_addition_once() {
     let Some((_emulator, client)) = crate::servers::emulator().await else { return };
-    let pages: Pages = client.table("pages");
-    pages.create_if_absent().await.unwrap();
+    let pages: Pages = created(&client, "pages").await;
     let token_twice = || pages.update(&KEY).add(Page::HITS, 1);
     token_twice().await.unwrap();
     pages.update_all([token_twice()]).await.unwrap();

@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
 use keyderive::row::{Mutation, RawCell, RowFilter};
 use keyderive::{Client, GcRule, Row, RowKey, Table};
+use keyderive_tests::fixtures::created;
 
 use super::{Counted, EventKey, event, key, refused};
 use crate::servers::on_every_bigtable;
@@ -267,8 +268,7 @@ async fn the_older_of_two_is_not_told_to_retire_the_newer_one() {
     let bigtable = stopped().await;
     let client = bigtable.client();
     put::<Before>(&client).await.unwrap();
-    let others = client.table::<EventKey, Texts>("others");
-    others.create_if_absent().await.unwrap();
+    let others = created::<EventKey, Texts>(&client, "others").await;
     others.put(&key("a"), &Texts { mail: None }).await.unwrap();
     let raw = client.raw_table("keyderive");
     let row =
@@ -336,8 +336,7 @@ async fn rules_of_other_columns_stay() {
     put::<Before>(&client).await.unwrap();
     // A program that writes columns beside those of others.
     table::<Counted>(&client).increment(&key("a"), Counted::VIEWS, 1).await.unwrap();
-    let other = client.table::<EventKey, super::Event>("plain");
-    other.create_if_absent().await.unwrap();
+    let other = created::<EventKey, super::Event>(&client, "plain").await;
     other.put(&key("a"), &event()).await.unwrap();
     let rule = client.table_info("keyderive").await.unwrap().families()[0].gc_rule().clone();
     assert_eq!(rule, GcRule::max_versions(1));

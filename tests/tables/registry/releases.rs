@@ -6,14 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, UNIX_EPOCH};
 
+use keyderive::Row;
 use keyderive::dynamic::TableLayout;
 use keyderive::embedded::Bigtable;
 use keyderive::key::Value;
 use keyderive::layouts::Layouts;
 use keyderive::row::{Mutation, RowSchema};
 use keyderive::table::DynTable;
-use keyderive::{Row, RowKey};
 use keyderive_tests::amount;
+use keyderive_tests::fixtures::UserKey;
 use serde_json::json;
 
 const STEPS: usize = 60;
@@ -24,11 +25,6 @@ const ROWS: usize = 2;
 const PROGRAMS: usize = 5;
 /// How long a client relies on a record that has its type.
 const OLD: Duration = Duration::from_secs(60);
-
-#[derive(RowKey)]
-struct UserKey {
-    id: u64,
-}
 
 #[derive(Row)]
 struct Any {

@@ -8,6 +8,7 @@ use keyderive::dynamic::TableLayout;
 use keyderive::row::{Mutation, Sum, Timestamped, Versions};
 use keyderive::table::RowRef;
 use keyderive::{Client, Error, ErrorKind, GcRule, Row, RowKey, Table};
+use keyderive_tests::fixtures::{SaltedKey, created, fails, mismatches};
 
 use super::{PageKey, key};
 use crate::servers::on_every_bigtable;
@@ -36,20 +37,11 @@ const HOUR: i64 = 3_600_000_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 async fn table<R: Row>(client: &Client) -> Table<PageKey, R> {
-    let table = client.table("attacked");
-    table.create_if_absent().await.unwrap();
-    table
-}
-
-#[derive(RowKey)]
-#[salt(range = 4, over = "id")]
-struct SaltedKey {
-    id: u64,
+    created(client, "attacked").await
 }
 
 async fn a_sample_has_each_row_once(client: Client) {
-    let rows = client.table::<SaltedKey, BTreeMap<String, i64>>("salted");
-    rows.create_if_absent().await.unwrap();
+    let rows = created::<SaltedKey, BTreeMap<String, i64>>(&client, "salted").await;
     for id in 0..3 {
         rows.put(&SaltedKey { id }, &BTreeMap::from([("n".to_owned(), 1)])).await.unwrap();
     }
@@ -67,16 +59,12 @@ async fn a_sum_is_not_added_to_where_its_family_removes_it(client: Client) {
     rows.modify_families([FamilyChange::gc_rule("sums", GcRule::max_age(DAY))]).await.unwrap();
     let expected = "the row type has an aggregate without windows in the column family `sums`, at time 0";
     for program in [rows.clone(), client.table::<PageKey, Counted>("attacked")] {
-        let error = program.update(&key("/")).add(Counted::VIEWS, 7).await.unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
-        let error = program.update_all([program.update(&key("/")).add(Counted::VIEWS, 7)]).await.unwrap_err();
-        assert!(error.to_string().contains(expected), "{error}");
+        fails(program.update(&key("/")).add(Counted::VIEWS, 7).await, expected);
+        fails(program.update_all([program.update(&key("/")).add(Counted::VIEWS, 7)]).await, expected);
     }
-    let error = rows.verify().await.unwrap_err();
-    assert!(error.is_table_mismatch() && error.to_string().contains(expected), "{error}");
+    mismatches(rows.verify().await, expected);
     let other = client.table::<PageKey, Counted>("other");
-    let error = other.create().family("sums", GcRule::max_age(DAY)).await.unwrap_err().to_string();
-    assert!(error.contains(expected), "{error}");
+    fails(other.create().family("sums", GcRule::max_age(DAY)).await, expected);
 }
 
 #[derive(Row)]
@@ -100,11 +88,9 @@ async fn windows_of_another_width_are_not_read(client: Client) {
     assert!(refusal.contains("was a sum in windows of 3600s and is a sum in windows of 86400s"), "{refusal}");
     let error = daily.unchecked().get(&key("/")).await.err().unwrap().to_string();
     assert!(error.contains(expected), "{error}");
-    let error = daily.unchecked().verify_rows().await.unwrap_err();
-    assert!(error.is_table_mismatch() && error.to_string().contains(expected), "{error}");
+    mismatches(daily.unchecked().verify_rows().await, expected);
     let error = hourly.update(&key("/")).add(Hourly::column("w:views").unwrap(), 1).await;
-    let error = error.unwrap_err().to_string();
-    assert!(error.contains("call `add_at` with the time"), "{error}");
+    fails(error, "call `add_at` with the time");
 }
 
 async fn text_that_cannot_be_read_back_is_not_written(client: Client) {
@@ -142,8 +128,7 @@ async fn text_that_cannot_be_read_back_is_not_written(client: Client) {
         let error = rows.update(&key("/")).set(Typed::column(column).unwrap(), number).await.unwrap_err();
         assert!(error.to_string().contains(&format!(", which `{number}` is not")), "{error}");
     }
-    let error = Typed::column("m:x").unwrap_err();
-    assert!(error.to_string().contains("is named by text that is not a UUID"), "{error}");
+    fails(Typed::column("m:x"), "is named by text that is not a UUID");
 
     let update = rows
         .update(&key("/"))
@@ -176,10 +161,8 @@ async fn an_expired_value_is_not_incremented(client: Client) {
     }
     let rows = table::<Short>(&client).await;
     let expected = "is in a family with `ttl`, and the server would change an expired value";
-    let error = rows.increment(&key("/"), Short::COUNTS.at("x"), 1).await.unwrap_err().to_string();
-    assert!(error.contains(expected), "{error}");
-    let error = rows.append(&key("/"), Short::LOG, "x").await.unwrap_err().to_string();
-    assert!(error.contains(expected), "{error}");
+    fails(rows.increment(&key("/"), Short::COUNTS.at("x"), 1).await, expected);
+    fails(rows.append(&key("/"), Short::LOG, "x").await, expected);
     assert!(rows.get(&key("/")).await.unwrap().is_none_or(|row| row.counts.is_empty() && row.log.is_none()));
 }
 
@@ -262,8 +245,7 @@ async fn a_selection_visited_has_stored_cells_alone(client: Client) {
             true => rows.select(Wide::STEPS).scan(PageKey::scan()).visit::<PageKey, Error>(read).await,
             false => rows.rows_as::<Steps>().scan(PageKey::scan()).visit::<PageKey, Error>(read).await,
         };
-        let error = error.unwrap_err().to_string();
-        assert!(error.contains("has the column `cf:name`, which this scan does not read"), "{error}");
+        fails(error, "has the column `cf:name`, which this scan does not read");
     }
 }
 
@@ -309,8 +291,7 @@ async fn rows_of_another_type_are_those_of_the_table(client: Client) {
         .await
         .unwrap();
     let refused = |found: Result<bool, Error>, says: &str| {
-        let error = found.unwrap_err();
-        assert!(error.to_string().contains(says), "{error}");
+        fails(found, says);
     };
     let stored = "the column `cf:at` is stored as";
     let got = |row: Option<Millis>| row.is_some_and(|row| row.at.is_some());
@@ -440,19 +421,20 @@ async fn a_selected_column_of_an_optional_family_leaves_it_there(client: Client)
     }
 }
 
+/// A part of [`Wide`].
+#[derive(Row)]
+struct Cities {
+    #[row(family)]
+    place: Option<City>,
+}
+
+#[derive(Row)]
+struct City {
+    city: Option<String>,
+}
+
 /// Cells that the part does not read make no row for it, in a family of its own columns too.
 async fn a_part_selects_of_the_rows_that_it_reads(client: Client) {
-    #[derive(Row)]
-    struct Cities {
-        #[row(family)]
-        place: Option<City>,
-    }
-
-    #[derive(Row)]
-    struct City {
-        city: Option<String>,
-    }
-
     let rows = table::<Wide>(&client).await;
     let floor = Mutation::set_now("place", "floor", 3_i64.to_be_bytes().to_vec());
     client.raw_table("attacked").mutate_row("floor", [floor]).await.unwrap();
@@ -468,17 +450,6 @@ async fn a_part_selects_of_the_rows_that_it_reads(client: Client) {
 
 /// By the columns that were read, the family may be there or not.
 async fn an_optional_family_that_was_not_asked_for_is_not_absent(client: Client) {
-    #[derive(Row)]
-    struct Cities {
-        #[row(family)]
-        place: Option<City>,
-    }
-
-    #[derive(Row)]
-    struct City {
-        city: Option<String>,
-    }
-
     let rows = table::<Wide>(&client).await;
     // The marker of the family is all that it has.
     let place = Some(Place { city: None, floor: None, moves: Versions::default() });

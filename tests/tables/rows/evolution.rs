@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use keyderive::client::{Aggregate, Family};
 use keyderive::row::{OwnedRow, Sum, Timestamped, Versions};
 use keyderive::{Cell, Client, ErrorKind, GcRule, Row, Table};
+use keyderive_tests::fixtures::assert_error;
 
 use super::{PageKey, key};
 
@@ -159,10 +160,7 @@ async fn a_renamed_column_needs_its_alias() {
     newer.update(&key("/")).set(Renamed::SORT, "logout").await.unwrap();
     assert_eq!(newer.get(&key("/")).await.unwrap().unwrap().sort, "logout");
     let error = older.get(&key("/")).await.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::InvalidRow && error.to_string().contains("column `cf:kind` is missing"),
-        "{error}"
-    );
+    assert_error(&error, ErrorKind::InvalidRow, &["column `cf:kind` is missing"]);
 }
 
 /// A value under the former name is the column's value for every call, and none returns after a write.
@@ -191,6 +189,7 @@ async fn a_former_name_counts_in_conditions_and_writes() {
         let row = Older { kind: "login".into(), count: Some(7), log: Some("in".into()) };
         older.put(&key("/"), &row).await.unwrap();
     };
+    let logout = |total, notes| Newer { sort: "logout".into(), total, notes, state: Versions::default() };
     let holds = async |condition| newer.update(&key("/")).only_if(condition).await.unwrap();
     put().await;
     assert!(holds(Newer::SORT.exists()).await && holds(Newer::SORT.equals("login")).await);
@@ -200,36 +199,21 @@ async fn a_former_name_counts_in_conditions_and_writes() {
     let found = newer.scan(PageKey::scan()).matching(Newer::TOTAL.equals(7)).collect().await.unwrap();
     assert_eq!(found.len(), 1);
     // The own name wins, also where its value does not meet the condition and the former one does.
-    newer
-        .merge(
-            &key("/"),
-            &Newer { sort: "logout".into(), total: Some(8), notes: None, state: Versions::default() },
-        )
-        .await
-        .unwrap();
+    newer.merge(&key("/"), &logout(Some(8), None)).await.unwrap();
     put().await;
     assert!(!holds(Newer::TOTAL.equals(7)).await && holds(Newer::TOTAL.equals(8)).await);
 
     // A merge replaces the former values of what it sets alone.
     older.delete(&key("/")).await.unwrap();
     put().await;
-    newer
-        .merge(
-            &key("/"),
-            &Newer { sort: "logout".into(), total: None, notes: None, state: Versions::default() },
-        )
-        .await
-        .unwrap();
+    newer.merge(&key("/"), &logout(None, None)).await.unwrap();
     let stored =
         client.raw_table("events").read_row(key("/").encode().unwrap(), None).await.unwrap().unwrap();
     let names: Vec<_> =
         stored.cells().map(|cell| String::from_utf8_lossy(cell.qualifier()).into_owned()).collect();
     assert_eq!(names, ["count", "log", "sort"]);
     let row = newer.get(&key("/")).await.unwrap().unwrap();
-    assert_eq!(
-        row,
-        Newer { sort: "logout".into(), total: Some(7), notes: Some("in".into()), state: Versions::default() }
-    );
+    assert_eq!(row, logout(Some(7), Some("in".into())));
 
     // The server would count from 0, append to nothing, and begin another history.
     let increment = newer.increment(&key("/"), Newer::TOTAL, 1).await.unwrap_err();

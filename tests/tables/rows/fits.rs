@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use keyderive::row::{Mutation, OwnedRow};
 use keyderive::table::ReadOnly;
 use keyderive::{Client, Error, Row, Table};
+use keyderive_tests::fixtures::{created, fails};
 
 use super::{PageKey, key};
 use crate::servers::on_every_bigtable;
@@ -66,16 +67,13 @@ async fn a_part_that_does_not_fit_reads_nothing(client: Client) {
     /// What reading a part says, by a point read and in a visit of the whole; both after parts that fit.
     async fn refused<P: OwnedRow>(rows: &Table<PageKey, Seen>, says: &str) {
         let part = rows.rows_as::<()>().rows_as::<P>().unchecked();
-        let error = part.get(&key("/")).await.map(drop).unwrap_err().to_string();
-        assert!(error.contains(says), "{error}");
+        fails(part.get(&key("/")).await.map(drop), says);
         let scan = rows.scan(PageKey::scan());
         let visited = scan.visit::<PageKey, Error>(|_, row| row.read::<P>().map(drop)).await;
-        let error = visited.unwrap_err().to_string();
-        assert!(error.contains(says), "{error}");
+        fails(visited, says);
     }
 
-    let rows = client.table::<PageKey, Seen>("seen");
-    rows.create_if_absent().await.unwrap();
+    let rows = created::<PageKey, Seen>(&client, "seen").await;
     let hits = Mutation::set_now("h", "hits", 5_i64.to_be_bytes().to_vec());
     let former = Mutation::set_now("cf", "old", 100_i64.to_be_bytes().to_vec());
     client.raw_table("seen").mutate_row("/", [hits, former]).await.unwrap();
@@ -114,11 +112,7 @@ async fn a_part_that_does_not_fit_reads_nothing(client: Client) {
     // A scan of the whole has cells that this type's own `ttl` hides.
     let visited =
         rows.scan(PageKey::scan()).visit::<PageKey, Error>(|_, row| row.read::<Own>().map(drop)).await;
-    let error = visited.unwrap_err().to_string();
-    assert!(
-        error.contains("`Own` has a `ttl` in the family `own`, which this scan does not heed"),
-        "{error}"
-    );
+    fails(visited, "`Own` has a `ttl` in the family `own`, which this scan does not heed");
 
     // The mark of presence is all that a row without columns has.
     assert_eq!(rows.rows_as::<()>().get(&key("/")).await.unwrap(), None);

@@ -13,6 +13,7 @@ use fastrand::Rng;
 use keyderive::row::{Condition, Timestamped, Versions};
 use keyderive::{Cell, Client, Row, Table};
 use keyderive_tests::amount;
+use keyderive_tests::fixtures::created;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tokio::runtime::Runtime;
@@ -226,9 +227,7 @@ impl Edge for HashMap<Vec<u8>, bool> {
 type Table1 = Table<PageKey, Kinds>;
 
 async fn kinds(client: &Client) -> Table1 {
-    let kinds = client.table::<PageKey, Kinds>("kinds");
-    kinds.create_if_absent().await.unwrap();
-    kinds
+    created::<PageKey, Kinds>(client, "kinds").await
 }
 
 /// NaN is no NaN by `==`, and both zeros are one, so rows are compared by what they show.

@@ -5,6 +5,7 @@ use std::ops::RangeBounds as _;
 
 use keyderive::row::{Mutation, RawCell, Timestamped, Versions};
 use keyderive::{Client, ErrorKind};
+use keyderive_tests::fixtures::created;
 
 use super::{Page, Stats, key, map, pages};
 use crate::servers::on_every_bigtable;
@@ -106,8 +107,7 @@ async fn a_family_with_a_required_column_is_not_left_empty(client: Client) {
         city: String,
         floor: Option<i32>,
     }
-    let users = client.table::<super::PageKey, User>("users");
-    users.create_if_absent().await.unwrap();
+    let users = created::<super::PageKey, User>(&client, "users").await;
     let address = |city: &str, floor| Address { city: city.into(), floor };
     let (zurich, bern) = (address("Zürich", Some(2)), address("Bern", None));
     let user = User { name: "Corrie".into(), address: zurich.clone(), former: Some(bern.clone()) };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use keyderive::row::{Condition, Mutation, RawRow, Timestamped, Versions};
 use keyderive::{Client, ErrorKind, GcRule, Row, Table};
+use keyderive_tests::fixtures::created;
 
 use super::{Deep, Page, PageKey, Pages, Stats, key, map, pages};
 use crate::registry::stamp_of;
@@ -52,8 +53,7 @@ struct Plain {
 }
 
 async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
-    let plain: Table<PageKey, Plain> = client.table("pages");
-    plain.create().await.unwrap();
+    created::<PageKey, Plain>(&client, "pages").await;
     let pages: Pages = client.table("pages");
     for error in [
         pages.create_if_absent().await.unwrap_err(),
@@ -188,8 +188,7 @@ async fn many_rows_are_got_in_the_order_of_their_keys(client: Client) {
 
 /// 600 keys of 2,000 bytes exceed 512 KiB.
 async fn more_keys_than_one_request_takes_are_got(client: Client) {
-    let plain: Table<PageKey, Plain> = client.table("pages");
-    plain.create().await.unwrap();
+    let plain: Table<PageKey, Plain> = created(&client, "pages").await;
     let url = |number: usize| key(&format!("{number:02000}"));
     let stored = |number: &usize| !number.is_multiple_of(3);
     let row = |number: usize| (url(number), Plain { title: number.to_string() });
@@ -212,8 +211,7 @@ async fn a_row_of_other_columns_is_there_if_none_is_required(client: Client) {
     struct Note {
         text: Option<String>,
     }
-    let notes = client.table::<PageKey, Note>("notes");
-    notes.create_if_absent().await.unwrap();
+    let notes = created::<PageKey, Note>(&client, "notes").await;
     client.raw_table("notes").mutate_row("/", [Mutation::set("cf", "other", 1_000, "x")]).await.unwrap();
     assert_eq!(notes.get(&key("/")).await.unwrap(), Some(Note::default()));
     assert!(notes.exists(&key("/")).await.unwrap());

@@ -5,6 +5,7 @@ use std::time::Duration;
 use keyderive::client::FamilyChange;
 use keyderive::row::{Condition, Versions};
 use keyderive::{Client, Error, GcRule, Row};
+use keyderive_tests::fixtures::mismatches;
 
 use super::{Page, PageKey, key, pages};
 use crate::servers::on_every_bigtable;
@@ -87,8 +88,7 @@ async fn a_family_that_keeps_one_version_is_refused(client: Client) {
                 `all but the newest version`; give the family a rule that keeps them";
     client.table::<PageKey, Plain>("users").create_if_absent().await.unwrap();
     let users = client.table::<PageKey, History>("users");
-    let error = users.verify().await.unwrap_err();
-    assert!(error.is_table_mismatch() && error.to_string().contains(text), "{error}");
+    mismatches(users.verify().await, text);
     let error = users.create_if_absent().await.unwrap_err();
     assert!(error.is_table_mismatch() && error.to_string().ends_with(", with `modify_families`"), "{error}");
     let week = Duration::from_secs(7 * 24 * 60 * 60);

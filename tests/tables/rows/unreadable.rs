@@ -3,6 +3,7 @@
 use keyderive::row::Mutation;
 use keyderive::table::Skipped;
 use keyderive::{Client, Error, ErrorKind, OnForeign, OnUnreadable, Row, RowKey, Table};
+use keyderive_tests::fixtures::{created, fails};
 
 use crate::servers::on_every_bigtable;
 
@@ -48,8 +49,7 @@ fn readable() -> Vec<u32> {
 }
 
 async fn filled(client: &Client) -> Pages {
-    let pages: Pages = client.table("pages");
-    assert!(pages.create_if_absent().await.unwrap());
+    let pages: Pages = created(client, "pages").await;
     for id in 0..PAGES {
         let key = PageKey { id };
         pages.put(&key, &Page { title: format!("page {id}"), views: 1 }).await.unwrap();
@@ -239,8 +239,7 @@ struct PlainKey {
 
 /// A table of three pages and a row that cannot be read as one.
 async fn plain(client: &Client) -> Table<PlainKey, Page> {
-    let pages = client.table::<PlainKey, Page>("plain");
-    pages.create_if_absent().await.unwrap();
+    let pages = created::<PlainKey, Page>(client, "plain").await;
     for id in [1, 2, 4] {
         pages.put(&PlainKey { id }, &Page { title: "page".into(), views: 0 }).await.unwrap();
     }
@@ -299,8 +298,10 @@ async fn a_row_type_that_fits_no_row_is_an_error(client: Client) {
         title: i64,
     }
     let rows = pages.rows_as::<Numbered>();
-    let error = rows.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip).collect().await.unwrap_err();
-    assert!(error.to_string().contains("the column `cf:title` is stored as text by `Page`"), "{error}");
+    fails(
+        rows.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip).collect().await,
+        "the column `cf:title` is stored as text by `Page`",
+    );
     let _ = |row: Numbered| row.title;
     // A bad value makes only its own row unreadable.
     let raw = client.raw_table("pages");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use keyderive::row::{Condition, OwnedRow};
 use keyderive::{Cell, Client, KeyField, Row, RowKey};
+use keyderive_tests::fixtures::{created, fails};
 
 use super::{PageKey, key};
 use crate::servers::on_every_bigtable;
@@ -288,13 +289,11 @@ async fn rows_of_many_columns_are_written_and_read(client: Client) {
     assert_eq!(rows.get(&key("/")).await.unwrap().unwrap().c999, 1);
     // A column that is missing among many is named.
     let narrow = client.table::<PageKey, Columns1000>("columns-257");
-    let error = narrow.get(&key("/")).await.unwrap_err();
-    assert!(error.to_string().contains("cf:c257"), "{error}");
+    fails(narrow.get(&key("/")).await, "cf:c257");
 }
 
 async fn a_row_without_columns_is_written_and_read(client: Client) {
-    let rows = client.table::<PageKey, Empty>("empty");
-    rows.create_if_absent().await.unwrap();
+    let rows = created::<PageKey, Empty>(&client, "empty").await;
     assert_eq!(rows.get(&key("/")).await.unwrap(), None);
     rows.put(&key("/"), &Empty {}).await.unwrap();
     assert_eq!(rows.get(&key("/")).await.unwrap(), Some(Empty {}));
@@ -309,8 +308,7 @@ async fn a_row_without_columns_is_written_and_read(client: Client) {
 }
 
 async fn a_row_of_a_hundred_families_is_written_and_read(client: Client) {
-    let rows = client.table::<PageKey, Families>("families");
-    rows.create_if_absent().await.unwrap();
+    let rows = created::<PageKey, Families>(&client, "families").await;
     let mut row = Families::default();
     for (map, number) in row.all().zip(0..) {
         map.insert("n".into(), number);
@@ -320,8 +318,7 @@ async fn a_row_of_a_hundred_families_is_written_and_read(client: Client) {
 }
 
 async fn columns_and_keys_hold_enums_of_many_variants(client: Client) {
-    let rows = client.table::<CodeKey, Enums>("enums");
-    rows.create_if_absent().await.unwrap();
+    let rows = created::<CodeKey, Enums>(&client, "enums").await;
     for (code, name) in VARIANTS.iter().copied() {
         let row = Enums { code, name: Some(name) };
         rows.put(&CodeKey { code }, &row).await.unwrap();

@@ -1,6 +1,7 @@
 //! Random plans against the filter.
 
 use keyderive::{Client, Table};
+use keyderive_tests::fixtures::created;
 
 use super::data::{self, Weather};
 use super::keys::{ByDay, ByStation, Observed};
@@ -26,8 +27,7 @@ async fn plans_by_day_are_exact(client: Client) {
 async fn plans_are_exact<K: Observed>(client: Client) {
     let mut rows = data::read(|line| (K::of(line), line.weather()));
     let lines = rows.len();
-    let table = client.table::<K, Weather>("weather");
-    table.create_if_absent().await.unwrap();
+    let table = created::<K, Weather>(&client, "weather").await;
     table.put_all(&rows).await.unwrap();
 
     rows.sort_by(|(one, _), (other, _)| one.rank().cmp(&other.rank()));

@@ -236,6 +236,7 @@ fn a_scanned_key_comes_between_rows_and_in_order() {
     assert_eq!(merge(false, vec![(vec![row("b")], ""), (vec![], "d"), (vec![row("e")], "")]), Ok(2));
     let error = |reversed, messages| merge(reversed, messages).unwrap_err();
     assert!(error(false, vec![(vec![], "d"), (vec![], "d")]).contains("increasing"));
+    assert!(error(false, vec![(vec![row("b")], ""), (vec![], "a")]).contains("increasing"));
     assert!(error(false, vec![(vec![], "d"), (vec![row("c")], "")]).contains("increasing"));
     assert!(error(false, vec![(vec![cell("e", "1")], ""), (vec![], "f")]).contains("row b\"e\" is open"));
     assert!(error(true, vec![(vec![], "d"), (vec![], "e")]).contains("decreasing"));

@@ -65,6 +65,10 @@ impl Listener {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
+    fn warnings(&self) -> Vec<Record> {
+        self.take().into_iter().filter(|record| record.level == Level::WARN).collect()
+    }
+
     /// The spans of operations that have ended since the last call.
     fn operations(&self) -> Vec<Record> {
         self.take().into_iter().filter(|record| record.name == "bigtable").collect()
@@ -116,12 +120,8 @@ async fn client(fleet: &Fleet) -> Client {
     client.create_table("t", NewTable::with_family("f")).await.unwrap();
     let entry = |key: &'static str| (key.into(), vec![Mutation::set("f", "q", 0, "secret-value")]);
     let entries = ["secret-1", "secret-2", "secret-3"].map(entry);
-    assert!(client.mutate_rows(&client.route("t"), entries.into()).await.iter().all(Result::is_ok));
+    client.raw_table("t").mutate_rows(entries.into()).await.all_written().unwrap();
     client
-}
-
-fn all() -> ReadRows {
-    ReadRows { ranges: vec![KeyRange::new("", None)], ..ReadRows::default() }
 }
 
 /// The values of two lists multiply: 400 users on 251 sites are 100,400 ranges, and 400 on 250 are not too many.
@@ -139,18 +139,13 @@ async fn a_scan_of_too_many_ranges_is_warned_of_once_in_each_run() {
     events.create_if_absent().await.unwrap();
     let (listener, _guard) = Listener::listen();
     let scan = |sites: u8| EventKey::scan().user_any_of(0..400_u16).site_any_of(0..sites);
-    let warnings = || {
-        let records = listener.take().into_iter().filter(|record| record.level == Level::WARN);
-        records
-            .map(|record| (record.get("ranges").to_owned(), record.get("message").to_owned()))
-            .collect::<Vec<_>>()
-    };
     assert_eq!(events.count(scan(250)).await.unwrap(), 0);
-    assert_eq!(warnings(), []);
+    assert!(listener.warnings().is_empty());
     for _ in 0..2 {
         assert_eq!(events.count(scan(251)).await.unwrap(), 0);
-        let [(ranges, message)] = &warnings()[..] else { panic!("not one warning") };
-        assert_eq!(ranges, "100400");
+        let [warning] = &listener.warnings()[..] else { panic!("not one warning") };
+        assert_eq!(warning.get("ranges"), "100400");
+        let message = warning.get("message");
         assert!(message.starts_with("a scan reads 100400 keys and ranges"), "{message}");
         assert!(message.contains("list fewer values"), "{message}");
     }
@@ -158,10 +153,10 @@ async fn a_scan_of_too_many_ranges_is_warned_of_once_in_each_run() {
     let whole = scan(251).into_plan().unwrap();
     let upper = whole.within(&KeyRange::new("00200", None));
     assert_eq!(events.count(upper).await.unwrap(), 0);
-    assert_eq!(warnings(), []);
+    assert!(listener.warnings().is_empty());
     let most = whole.within(&KeyRange::new("00000#001", None));
     assert_eq!(events.count(most).await.unwrap(), 0);
-    assert_eq!(warnings().len(), 1);
+    assert_eq!(listener.warnings().len(), 1);
 }
 
 #[derive(crate::RowKey)]
@@ -201,9 +196,9 @@ async fn a_scan_that_reads_in_vain_is_warned_of_once_a_minute_for_each_name() {
     let visits = visits().await.with(|settings| settings.scan_warning = ScanWarning::at(300, 100));
     let (listener, _guard) = Listener::listen();
     let warnings = || {
-        let records = listener.take().into_iter().filter(|record| record.level == Level::WARN);
         let fields = ["table", "scan", "rows_seen", "rows_returned"];
-        records.map(|record| fields.map(|field| record.get(field).to_owned())).collect::<Vec<_>>()
+        let shown = |record: &Record| fields.map(|field| record.get(field).to_owned());
+        listener.warnings().iter().map(shown).collect::<Vec<_>>()
     };
     let of = |scan: &str, returned: &str| ["visits", scan, "300", returned].map(str::to_owned);
     let scan = || visits.scan(VisitKey::scan());
@@ -220,21 +215,10 @@ async fn a_scan_that_reads_in_vain_is_warned_of_once_a_minute_for_each_name() {
     // More rows were returned, fewer were read, or the warning is off.
     few(4).named("four").collect().await.unwrap();
     scan().named("whole").collect().await.unwrap();
-    visits
-        .scan(VisitKey::scan().id_range(..299))
-        .named("part")
-        .filter_key(|_| false)
-        .collect()
-        .await
-        .unwrap();
-    visits
-        .with(|settings| settings.scan_warning = ScanWarning::Off)
-        .scan(VisitKey::scan())
-        .named("off")
-        .filter_key(|_| false)
-        .collect()
-        .await
-        .unwrap();
+    let part = visits.scan(VisitKey::scan().id_range(..299)).named("part");
+    part.filter_key(|_| false).collect().await.unwrap();
+    let silent = visits.with(|settings| settings.scan_warning = ScanWarning::Off);
+    silent.scan(VisitKey::scan()).named("off").filter_key(|_| false).collect().await.unwrap();
     // A scan that is dropped counts the rows up to the last one that it delivered.
     let mut dropped = scan().named("dropped").stream();
     dropped.next().await.unwrap().unwrap();
@@ -259,12 +243,11 @@ async fn hedging_over_one_connection_is_warned_of_once() {
         let client = connected_by(Client::builder().connections(connections), mock.connector()).unwrap();
         let client = client.with(|settings| settings.hedging = Hedging::After(Duration::from_millis(20)));
         for _ in 0..2 {
-            client.read_row(&client.route("t"), "k".into(), None).await.unwrap();
+            client.raw_table("t").read_row("k", None).await.unwrap();
         }
-        let warnings = listener.take().into_iter().filter(|record| {
-            record.level == Level::WARN && record.get("message").starts_with("`hedging` does nothing")
-        });
-        assert_eq!(warnings.count(), expected, "{connections}");
+        let warnings = listener.warnings();
+        assert_eq!(warnings.len(), expected, "{connections}: {warnings:?}");
+        assert!(warnings.iter().all(|it| it.get("message").starts_with("`hedging` does nothing")));
     }
 }
 
@@ -299,16 +282,16 @@ const LATE: i64 = 4_000_000_000_000_000;
 async fn read_cells_of_the_future() {
     let client = client(&Fleet::new()).await;
     let cells = ["q", "r"].map(|qualifier| Mutation::set("f", qualifier, LATE, "late"));
-    client.mutate_row(&client.route("t"), "secret-4".into(), cells.to_vec()).await.unwrap();
-    client.read_row(&client.route("t"), "secret-4".into(), None).await.unwrap();
-    client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
+    client.raw_table("t").mutate_row("secret-4", cells.to_vec()).await.unwrap();
+    client.raw_table("t").read_row("secret-4", None).await.unwrap();
+    client.raw_table("t").read_rows(ReadRows::all()).collect::<Vec<_>>().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn cells_of_the_future_are_one_warning() {
     let (listener, _guard) = Listener::listen();
     read_cells_of_the_future().await;
-    let warnings: Vec<_> = listener.take().into_iter().filter(|record| record.level == Level::WARN).collect();
+    let warnings = listener.warnings();
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     assert_eq!((warning.get("table"), warning.get("cells")), ("t", "2"));
     assert!(warning.get("message").contains("hide what is written to their columns"), "{warning:?}");
@@ -323,10 +306,10 @@ async fn cells_of_a_server_whose_clock_was_moved_are_not_of_the_future() {
     let client = bigtable.client();
     client.create_table("t", NewTable::with_family("f")).await.unwrap();
     let cell = vec![Mutation::set_now("f", "q", "v")];
-    client.mutate_row(&client.route("t"), "k".into(), cell).await.unwrap();
-    client.read_row(&client.route("t"), "k".into(), None).await.unwrap();
-    client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
-    let warnings: Vec<_> = listener.take().into_iter().filter(|record| record.level == Level::WARN).collect();
+    client.raw_table("t").mutate_row("k", cell).await.unwrap();
+    client.raw_table("t").read_row("k", None).await.unwrap();
+    client.raw_table("t").read_rows(ReadRows::all()).collect::<Vec<_>>().await;
+    let warnings = listener.warnings();
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
@@ -334,7 +317,7 @@ async fn cells_of_a_server_whose_clock_was_moved_are_not_of_the_future() {
 async fn an_operation_is_a_span_with_its_outcome() {
     let (listener, _guard) = Listener::listen();
     let client = client(&Fleet::new()).await;
-    client.mutate_row(&client.route("t"), "k".into(), vec![Mutation::delete_row()]).await.unwrap();
+    client.raw_table("t").mutate_row("k", vec![Mutation::delete_row()]).await.unwrap();
     client.read_row(&client.route("u"), "k".into(), None).await.unwrap_err();
     let records = listener.operations();
     let records: Vec<_> = records
@@ -362,7 +345,7 @@ async fn the_span_of_an_operation_is_entered() {
     client.mutate_row(route, "k".into(), vec![Mutation::delete_row()]).await.unwrap();
     client.read_row(route, "secret-1".into(), None).await.unwrap();
     client.sample_row_keys(route).await.unwrap();
-    assert_eq!(client.read_rows(route, all()).collect::<Vec<_>>().await.len(), 3);
+    assert_eq!(client.read_rows(route, ReadRows::all()).collect::<Vec<_>>().await.len(), 3);
     let spans = listener.operations();
     let entered: Vec<_> = spans.iter().map(|span| (span.get("operation"), span.get("entered"))).collect();
     let operations = ["CreateTable", "MutateRows", "MutateRow", "ReadRow", "SampleRowKeys", "ReadRows"];
@@ -396,7 +379,7 @@ async fn three_lines_show_operations_in_a_terminal() {
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let client = client(&Fleet::new()).await;
-    client.read_row(&client.route("t"), "secret-1".into(), None).await.unwrap();
+    client.raw_table("t").read_row("secret-1", None).await.unwrap();
     let shown = String::from_utf8(terminal.0.lock().unwrap().clone()).unwrap();
     let last = shown.lines().last().unwrap();
     let span = r#" INFO bigtable{operation="ReadRow" table="t" attempts=1 code="OK" rows=1 bytes="#;
@@ -412,7 +395,7 @@ async fn a_failed_attempt_is_an_event_and_counted() {
     fleet.refuse(move |_| failures.pop());
     let (listener, _guard) = Listener::listen();
     let rows: Vec<_> =
-        client.read_rows(&client.route("t"), ReadRows { bucket: Some(3), ..all() }).collect().await;
+        client.raw_table("t").read_rows(ReadRows { bucket: Some(3), ..ReadRows::all() }).collect().await;
     assert!(rows.len() == 1 && rows[0].is_err());
     let records = listener.take();
     let events: Vec<_> = records[..3]
@@ -442,8 +425,13 @@ async fn an_operation_that_runs_out_of_time_is_recorded_as_such() {
         let client = connected_by(Client::builder(), mock.connector()).unwrap();
         let client = client.with(|settings| settings.each(|call| call.total_timeout = second));
         let (listener, _guard) = Listener::listen();
-        client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
-        client.mutate_rows(&client.route("t"), vec![("k".into(), vec![Mutation::delete_row()])]).await;
+        client.raw_table("t").read_row("k", None).await.unwrap_err();
+        client
+            .raw_table("t")
+            .mutate_rows(vec![("k".into(), vec![Mutation::delete_row()])])
+            .await
+            .all_written()
+            .unwrap_err();
         let records = listener.operations();
         let codes: Vec<_> = records.iter().map(|span| span.get("code")).collect();
         assert_eq!(codes, ["DEADLINE_EXCEEDED"; 2], "{pause:?}");
@@ -454,14 +442,20 @@ async fn an_operation_that_runs_out_of_time_is_recorded_as_such() {
 async fn a_scan_counts_its_rows_and_records_its_outcome() {
     let client = client(&Fleet::new()).await;
     let (listener, _guard) = Listener::listen();
-    client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
+    client.raw_table("t").read_rows(ReadRows::all()).collect::<Vec<_>>().await;
     // A stream dropped early, and one dropped after all its rows.
-    client.read_rows(&client.route("t"), all()).next().await.unwrap().unwrap();
-    client.read_rows(&client.route("t"), ReadRows { limit: Some(1), ..all() }).next().await.unwrap().unwrap();
+    client.raw_table("t").read_rows(ReadRows::all()).next().await.unwrap().unwrap();
+    client
+        .raw_table("t")
+        .read_rows(ReadRows { limit: Some(1), ..ReadRows::all() })
+        .next()
+        .await
+        .unwrap()
+        .unwrap();
     let records = listener.operations();
     let records: Vec<_> = records.iter().map(|span| ["rows", "code"].map(|field| span.get(field))).collect();
     assert_eq!(records, [["3", "OK"], ["1", "CANCELLED"], ["1", "OK"]]);
-    client.read_row(&client.route("t"), "secret-1".into(), None).await.unwrap();
+    client.raw_table("t").read_row("secret-1", None).await.unwrap();
     let bytes: u64 = listener.operations()[0].get("bytes").parse().unwrap();
     let bare = ("secret-1".len() + "secret-value".len()) as u64;
     assert!((bare..2 * bare).contains(&bytes), "{bytes}");
@@ -472,12 +466,17 @@ async fn no_key_or_value_is_logged_at_info_or_above() {
     let (listener, _guard) = Listener::listen();
     let fleet = Fleet::new();
     let client = client(&fleet).await;
-    client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
-    client.read_row(&client.route("t"), "secret-1".into(), None).await.unwrap();
+    client.raw_table("t").read_rows(ReadRows::all()).collect::<Vec<_>>().await;
+    client.raw_table("t").read_row("secret-1", None).await.unwrap();
     fleet.refuse(|_| Some(Status::internal("of row secret-1")));
-    client.read_row(&client.route("t"), "secret-1".into(), None).await.unwrap_err();
-    client.mutate_row(&client.route("t"), "secret-1".into(), vec![Mutation::delete_row()]).await.unwrap_err();
-    client.mutate_rows(&client.route("t"), vec![("secret-1".into(), vec![Mutation::delete_row()])]).await;
+    client.raw_table("t").read_row("secret-1", None).await.unwrap_err();
+    client.raw_table("t").mutate_row("secret-1", vec![Mutation::delete_row()]).await.unwrap_err();
+    client
+        .raw_table("t")
+        .mutate_rows(vec![("secret-1".into(), vec![Mutation::delete_row()])])
+        .await
+        .all_written()
+        .unwrap_err();
     let records = listener.take();
     assert!(records.len() > 6);
     for record in records.iter().filter(|record| record.level <= Level::INFO) {
@@ -491,8 +490,7 @@ async fn a_connection_that_could_not_be_primed_is_a_warning() {
     let fleet = Fleet::new();
     fleet.refuse(|_| Some(Status::internal("not now")));
     let _client = fleet.cloud(Client::builder().connections(1)).await;
-    let records = listener.take();
-    let warning = records.iter().find(|record| record.level == Level::WARN).unwrap();
+    let warning = &listener.warnings()[0];
     assert_eq!(warning.get("message"), "a connection could not be primed, and is used anyway");
     assert_eq!(warning.get("error"), "PingAndWarm failed: INTERNAL: not now");
 }
@@ -510,7 +508,7 @@ async fn an_operation_that_fails_for_some_seconds_is_a_warning() {
     // Each takes 12 s, and the next warning comes after 30 s at the earliest.
     for (idle, warnings) in [(0, 1), (0, 0), (60, 1)] {
         tokio::time::sleep(Duration::from_secs(idle)).await;
-        client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
+        client.raw_table("t").read_row("k", None).await.unwrap_err();
         let records = listener.take();
         let attempt = records.iter().find(|record| record.level == Level::DEBUG).unwrap();
         assert_eq!(attempt.get("reason"), "of row secret-1");
@@ -541,8 +539,7 @@ async fn failures_of_a_writer_that_was_dropped_are_a_warning() {
         }
         drop(writer);
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let records = listener.take();
-        let warnings: Vec<_> = records.iter().filter(|record| record.level == Level::WARN).collect();
+        let warnings = listener.warnings();
         let fields = ["message", "table", "rows", "code"].map(|field| warnings[0].get(field));
         let message = "a writer was dropped, and some of its rows were not written";
         assert_eq!(fields, [message, "t", "2", "PERMISSION_DENIED"]);
@@ -702,10 +699,10 @@ mod counted {
         let counts = Counts::default();
         let _guard = metrics::set_default_local_recorder(&counts);
         let client = client(&Fleet::new()).await;
-        let read = async |request| client.read_rows(&client.route("t"), request).collect::<Vec<_>>().await;
-        read(all()).await;
+        let read = async |request| client.raw_table("t").read_rows(request).collect::<Vec<_>>().await;
+        read(ReadRows::all()).await;
         assert!(!counts.0.lock().unwrap().contains_key("keyderive.rows.seen table=t"));
-        read(all().with_stats(&ReadStats::new())).await;
+        read(ReadRows::all().with_stats(&ReadStats::new())).await;
         let counts = counts.0.lock().unwrap();
         for (name, count) in
             [("rows.seen", 3), ("cells.seen", 3), ("cells.returned", 3), ("server.seconds", 1)]
@@ -751,7 +748,7 @@ mod counted {
         client.create_table("t", NewTable::with_family("f")).await.unwrap();
         for _ in 0..100 {
             let set = vec![Mutation::set("f", "q", 0, "v")];
-            client.mutate_row(&client.route("t"), "k".into(), set).await.unwrap();
+            client.raw_table("t").mutate_row("k", set).await.unwrap();
         }
         observe::busiest(client.inner.heat.busiest_shares(client.now() + day));
         let counts = counts.0.lock().unwrap();
@@ -767,8 +764,8 @@ mod counted {
         let client = client(&fleet).await;
         let mut failures = vec![Status::unavailable("later")];
         fleet.refuse(move |_| failures.pop());
-        client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
-        client.read_row(&client.route("t"), "k".into(), None).await.unwrap();
+        client.raw_table("t").read_rows(ReadRows::all()).collect::<Vec<_>>().await;
+        client.raw_table("t").read_row("k", None).await.unwrap();
         tokio::time::sleep(Duration::from_secs(50 * 60)).await;
         let counts = counts.0.lock().unwrap();
         for (name, count) in [

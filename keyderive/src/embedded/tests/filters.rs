@@ -7,8 +7,8 @@ use keyderive_tests::emulator::Emulator;
 use super::*;
 
 /// Fills a new Bigtable with the rows of these tests.
-async fn filled(client: Client) -> Client {
-    create(&client, &["f", "g-1"], &[]).await;
+async fn filled(client: Client) -> RawTable {
+    let events = create(&client, ["f", "g-1"]).await;
     let entries = ["a", "b#1", "b\n2", "c.d"].into_iter().enumerate().map(|(number, key)| {
         let mut mutations = vec![
             set("f", "", 1000, "first"),
@@ -23,15 +23,14 @@ async fn filled(client: Client) -> Client {
         mutations.truncate(8 - number);
         (key.into(), mutations)
     });
-    let outcomes = client.mutate_rows(&client.route(TABLE), entries.collect()).await;
-    assert!(outcomes.iter().all(Result::is_ok));
-    client
+    events.mutate_rows(entries.collect()).await.all_written().unwrap();
+    events
 }
 
 /// The rows that a filter keeps. Sorts their cells, since the emulator's order of families is undefined.
-async fn left(client: &Client, filter: &RowFilter) -> Vec<(Bytes, Vec<String>)> {
-    let request = ReadRows { filter: Some(filter.clone()), ..whole() };
-    let rows: Vec<RawRow> = client.read_rows(&client.route(TABLE), request).try_collect().await.unwrap();
+async fn left(events: &RawTable, filter: &RowFilter) -> Vec<(Bytes, Vec<String>)> {
+    let request = ReadRows::all().filter(filter.clone());
+    let rows: Vec<RawRow> = events.read_rows(request).try_collect().await.unwrap();
     let cells = |row: &RawRow| {
         let mut cells: Vec<_> = row
             .cells()
@@ -111,21 +110,19 @@ fn composed() -> Vec<RowFilter> {
 #[tokio::test]
 async fn the_emulator_leaves_the_same_rows() {
     let Some(emulator) = Emulator::start() else { return };
-    let emulator_client = filled(Client::emulator(emulator.host()).await.unwrap()).await;
+    let emulated = filled(Client::emulator(emulator.host()).await.unwrap()).await;
     let embedded = filled(embedded().await).await;
     for filter in singles().into_iter().chain(composed()) {
-        assert_eq!(left(&embedded, &filter).await, left(&emulator_client, &filter).await, "{filter}");
+        assert_eq!(left(&embedded, &filter).await, left(&emulated, &filter).await, "{filter}");
     }
 }
 
 #[tokio::test]
 async fn filters_leave_what_they_say() {
-    let client = filled(embedded().await).await;
+    let events = filled(embedded().await).await;
     let keys = async |filter: &RowFilter| {
-        let rows = left(&client, filter).await;
-        rows.into_iter()
-            .map(|(key, cells)| format!("{} {}", key.escape_ascii(), cells.len()))
-            .collect::<Vec<_>>()
+        let rows = left(&events, filter).await.into_iter();
+        rows.map(|(key, cells)| format!("{} {}", key.escape_ascii(), cells.len())).collect::<Vec<_>>()
     };
     assert_eq!(keys(&RowFilter::exact_column("g-1", "ü")).await, ["a 1"]);
     assert_eq!(keys(&RowFilter::row_key_regex("b.*")).await, ["b#1 7"]);
@@ -136,9 +133,8 @@ async fn filters_leave_what_they_say() {
 
 #[tokio::test]
 async fn a_filter_that_is_refused_is_not_sent() {
-    let client = embedded().await;
-    let error =
-        client.read_row(&client.route("absent"), "k".into(), Some(RowFilter::label("NO"))).await.unwrap_err();
+    let absent = embedded().await.raw_table("absent");
+    let error = absent.read_row("k", Some(RowFilter::label("NO"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     assert!(error.to_string().starts_with("table `absent`: the label `NO` has 2 bytes"), "{error}");
     assert!(std::error::Error::source(&error).unwrap().is::<crate::row::FilterError>());

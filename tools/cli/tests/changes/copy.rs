@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use keyderive::layouts::Layouts;
 use keyderive::row::{Mutation, RawRow};
-use keyderive::{Row, RowKey, Table};
+use keyderive::{RowKey, Table};
+use keyderive_tests::fixtures::Event;
 
 use crate::server::{Ended, Folder, address, created, raw, stored, wait};
 
@@ -28,12 +29,6 @@ struct UserEventKey {
 #[derive(RowKey, Clone, Debug)]
 struct UserKey {
     user_id: String,
-}
-
-#[derive(Row, Clone, Debug)]
-struct Event {
-    kind: String,
-    note: Option<String>,
 }
 
 const MAP: [&str; 2] = ["--map", "user=user_id"];
@@ -115,8 +110,7 @@ fn a_foreign_row_is_a_difference() {
         with(&["diff", "diff-foreign", &new], &["--output", "no/x"]),
         vec!["verify", "diff-foreign", "--out", "no/x"],
     ] {
-        let ended = folder.run(&arguments).expect(4);
-        assert!(ended.error.contains("`no/x` cannot be written"), "{}", ended.error);
+        folder.run(&arguments).expect(4).says("`no/x` cannot be written");
     }
 }
 
@@ -139,16 +133,11 @@ fn it_does_what_it_announces() {
     let expected_out =
         format!("copied 2500 rows of `copy` to `copy-new`, 3334 cells; in this run {bytes}, by ");
     assert!(done.out.starts_with(&expected_out), "{}\n{expected_out}", done.out);
-    assert!(
-        done.error.contains("tables `copy` and `copy-new` are equal: 2500 rows, 3334 cells"),
-        "{}",
-        done.error
-    );
+    done.says("tables `copy` and `copy-new` are equal: 2500 rows, 3334 cells");
     assert_eq!(is(&new), expected("copy"));
 
     // The new table has rows now.
-    let refused = folder.run(&with(&copy, &[])).expect(3);
-    assert!(refused.error.contains("it has rows, such as"), "{}", refused.error);
+    folder.run(&with(&copy, &[])).expect(3).says("it has rows, such as");
     folder.run(&with(&copy, &["--yes"])).expect(3);
     let again = folder.run(&with(&copy, &["--yes", "--allow-existing", "--format", "json"])).expect(0);
     assert!(again.out.contains("\"is_copied\":true,\"rows\":2500,\"cells\":3334,"), "{}", again.out);
@@ -156,8 +145,7 @@ fn it_does_what_it_announces() {
 
     folder.run(&["diff", "copy", &new, MAP[0], MAP[1]]).expect(0);
     wait(old.delete(&EventKey { at: 7, user_id: "user-7".into() })).unwrap();
-    let differs = folder.run(&with(&copy, &["--yes", "--allow-existing"])).expect(1);
-    assert!(differs.error.contains("1 row is in `copy-new` alone"), "{}", differs.error);
+    folder.run(&with(&copy, &["--yes", "--allow-existing"])).expect(1).says("1 row is in `copy-new` alone");
 }
 
 #[test]
@@ -185,12 +173,7 @@ fn rows_with_one_new_key_are_found_before_anything_is_written() {
     tables(&folder, "copy-collides", 60);
     let copy = ["copy", "copy-collides", "copy-collides-users"];
     let dry = folder.run(&copy).expect(1);
-    assert!(
-        dry.out.starts_with("refuses to copy 60 rows")
-            && dry.out.contains("; 10 rows with the key of another one"),
-        "{}",
-        dry.out
-    );
+    dry.begins("refuses to copy 60 rows").prints("; 10 rows with the key of another one");
     assert!(dry.error.contains("`--yes` copies nothing while there are such rows"), "{}", dry.error);
     assert!(dry.error.contains("a row before it has the same key"), "{}", dry.error);
     let refused = folder.run(&[&copy[..], &["--yes"]].concat()).expect(3);
@@ -224,15 +207,12 @@ fn killed_at_ten_points_it_goes_on() {
     assert!(ended.out.starts_with("copied 4000 rows"), "{}", ended.out);
     assert_eq!(is(&new), expected("copy-killed"));
     // What is done is not done again, and other arguments do not go on.
-    let again = folder.run(&arguments).expect(0);
-    assert!(again.error.contains("nothing was done now"), "{}", again.error);
+    folder.run(&arguments).expect(0).says("nothing was done now");
     let other = ["copy", "copy-killed", &new, "--map", "user='all'", "--yes", "--resume", "progress"];
-    let refused = folder.run(&other).expect(3);
-    assert!(refused.error.contains("there `map` is \"user=user_id, at=at\""), "{}", refused.error);
+    folder.run(&other).expect(3).says("there `map` is \"user=user_id, at=at\"");
     // The file of the library alone would not say of which mapping it is.
     std::fs::remove_file(folder.path("progress")).unwrap();
-    let refused = folder.run(&arguments).expect(3);
-    assert!(refused.error.contains("whose file of `--resume` is gone"), "{}", refused.error);
+    folder.run(&arguments).expect(3).says("whose file of `--resume` is gone");
 }
 
 #[test]
@@ -248,8 +228,7 @@ fn beside_a_writer_it_stops_above_what_it_announced() {
     child.wait().unwrap();
     assert!((1..300).contains(&stored(&new).len()));
     fill(&old, 1000..1050);
-    let ended = folder.run(&arguments).expect(3);
-    assert!(ended.error.contains("there are more rows than the 300 that were announced"), "{}", ended.error);
+    folder.run(&arguments).expect(3).says("there are more rows than the 300 that were announced");
     assert!(stored(&new).len() <= 300);
     folder.run(&[&arguments[..], &["--any-number"]].concat()).expect(0);
     assert_eq!(is(&new), expected("copy-writer"));
@@ -308,11 +287,7 @@ fn differences_are_shown_and_written_to_a_file() {
     wait(old.delete(&key(99))).unwrap();
     let diff = with(&["diff", "diff", &new], &["--output", "all.json", "--show", "2"]);
     let ended = folder.run(&diff).expect(1);
-    assert!(
-        ended.out.starts_with("tables `diff` and `diff-new` differ: of 102 rows compared, 3 are missing"),
-        "{}",
-        ended.out
-    );
+    ended.begins("tables `diff` and `diff-new` differ: of 102 rows compared, 3 are missing");
     assert!(ended.out.contains("and 32 more") && !ended.out.contains('\u{1b}'), "{}", ended.out);
     let all = folder.read("all.json");
     assert_eq!(all.lines().count(), 34);

@@ -160,11 +160,7 @@ fn what_is_exported_is_imported_as_it_was() {
         assert!(dry.out.ends_with(&format!("would write 400 rows of `{into}`\n")), "{}", dry.out);
         assert!(all(table).is_empty());
         let done = folder.run(&["import", into, "rows", "--format", format, "--yes"]).expect(0);
-        assert!(
-            done.out.starts_with(&format!("wrote 400 rows of `{into}`; in this run 400 rows")),
-            "{}",
-            done.out
-        );
+        done.begins(&format!("wrote 400 rows of `{into}`; in this run 400 rows"));
         for (after, before) in all(table).iter().zip(&before) {
             assert_eq!(after, before, "{format}");
         }

@@ -34,15 +34,8 @@ fn names_are_mapped_and_others_refused() {
     folder.write("users.csv", "Id,name,Years,comment\n7,Corrie,42,x\n8,,,y\n");
     let import = |more: &[&str]| folder.run(&[&["import", "names", "users.csv", "--yes"], more].concat());
     let refused = import(&[]).expect(3);
-    assert!(
-        refused.error.contains(
-            "`Id` is neither a key field nor a column of `User`, whose columns are `cf:name`, `cf:age`"
-        ),
-        "{}",
-        refused.error
-    );
-    let refused = import(&["--map", "Id=id", "--map", "Years=age"]).expect(3);
-    assert!(refused.error.contains("leave it out by `--ignore 'comment'`"), "{}", refused.error);
+    refused.says("`Id` is neither a key field nor a column of `User`, whose columns are `cf:name`, `cf:age`");
+    import(&["--map", "Id=id", "--map", "Years=age"]).expect(3).says("leave it out by `--ignore 'comment'`");
     import(&["--map", "Id=id", "--ignore", "Years", "--ignore", "comment", "--map", "years=age"]).expect(3);
     import(&["--map", "Id=nothing"]).expect(2);
     // The target is wrong, and not the name.
@@ -52,22 +45,14 @@ fn names_are_mapped_and_others_refused() {
     assert!(refused.error.contains(part), "{}", refused.error);
     let refused =
         import(&["--map", "Id=id", "--map", "Years=age", "--ignore", "comment", "--ignore", "nosuch"]);
-    assert!(
-        refused.error.contains("`--ignore 'nosuch'`: the input has no such name; its names are `Id`, `name`"),
-        "{}",
-        refused.error
-    );
+    refused.says("`--ignore 'nosuch'`: the input has no such name; its names are `Id`, `name`");
     refused.expect(3);
     import(&["--map", "Id=id", "--map", "Years=cf:name", "--ignore", "comment"]).expect(3);
     import(&["--ignore", "Id", "--map", "Years=age", "--ignore", "comment"]).expect(3);
     assert!(stored("names").is_empty());
     let mapped = ["--map", "Id=id", "--map", "Years=cf:age", "--ignore", "comment"];
     let dry = folder.run(&[&["import", "names", "users.csv"], &mapped[..]].concat()).expect(0);
-    assert!(
-        dry.out.contains("Years is the column cf:age\ncomment is left out\nline 2: UserKey { id: 7 }\n"),
-        "{}",
-        dry.out
-    );
+    dry.prints("Years is the column cf:age\ncomment is left out\nline 2: UserKey { id: 7 }\n");
     assert!(stored("names").is_empty());
     import(&mapped).expect(0);
     assert_eq!(all(&users), [user(7, "Corrie", Some(42)), user(8, "", None)]);
@@ -116,11 +101,7 @@ fn bad_lines_stop_it_or_are_left_out() {
     let dry = folder.run(&arguments).expect(1);
     assert!(dry.out.ends_with("would write 2 rows of `bad`, and leave out 3 bad lines\n"), "{}", dry.out);
     let done = folder.run(&[&arguments[..], &["--yes", "--report", "json"]].concat()).expect(1);
-    assert!(
-        done.out.starts_with("{\"is_written\":true,\"rows\":2,\"bad_lines\":3,\"this_run\":"),
-        "{}",
-        done.out
-    );
+    done.begins("{\"is_written\":true,\"rows\":2,\"bad_lines\":3,\"this_run\":");
     assert_eq!(all(&users)[4..], [user(10, "a", None), user(13, "b", None)]);
     let bad = folder.read("bad.json");
     let lines: Vec<_> = bad.lines().map(|line| line.split(',').next().unwrap()).collect();
@@ -172,11 +153,7 @@ fn it_can_be_stopped() {
     let said = format!("wrote {rows} row");
     assert!(ended.error.contains("error: stopped") && ended.error.contains(&said), "{}", ended.error);
     let done = folder.run(&arguments).expect(0);
-    assert!(
-        done.out.starts_with(&format!("wrote 300 rows of `import-stopped`; in this run {} rows", 300 - rows)),
-        "{}",
-        done.out
-    );
+    done.begins(&format!("wrote 300 rows of `import-stopped`; in this run {} rows", 300 - rows));
     assert_eq!(all(&users).len(), 300);
 }
 
@@ -240,8 +217,7 @@ fn no_two_options_name_one_file() {
     import(&["--resume", "state"]).expect(0);
     // An input that has grown since has rows that are not written.
     folder.write("users.csv", format!("{text}9,Eve\n"));
-    let refused = import(&["--resume", "state"]).expect(3);
-    assert!(refused.error.contains("it has other records now"), "{}", refused.error);
+    import(&["--resume", "state"]).expect(3).says("it has other records now");
 
     let export = |more: &[&str]| folder.run(&[&["export", "one_file", "--output", "out.csv"], more].concat());
     export(&["--resume", "out.csv"]).expect(2);
@@ -249,8 +225,7 @@ fn no_two_options_name_one_file() {
     export(&["--resume", "progress"]).expect(0);
     export(&["--resume", "progress"]).expect(0);
     std::fs::remove_file(folder.path("out.csv")).unwrap();
-    let refused = export(&["--resume", "progress"]).expect(3);
-    assert!(refused.error.contains("it is not as it was then"), "{}", refused.error);
+    export(&["--resume", "progress"]).expect(3).says("it is not as it was then");
     folder.run(&["export", "one_file", "--output", "x.tmp", "--resume", "x"]).expect(2);
 }
 
@@ -281,8 +256,7 @@ fn an_input_that_has_changed_is_not_gone_on_with() {
         assert_eq!(all(&users).len(), 2, "{format}");
         for other in [[("9", "New"), ("1", "A"), ("2", "B")], [("1", "A"), ("2", "Bob"), ("3", "C")]] {
             write(&other);
-            let refused = import().expect(3);
-            assert!(refused.error.contains("the input has other records"), "{}", refused.error);
+            import().expect(3).says("the input has other records");
             assert_eq!(all(&users), [user(1, "A", None), user(2, "B", None)]);
         }
         // The line at which it stopped may be corrected.

@@ -1,7 +1,8 @@
 //! `count`, `export`, `delete` and `scan`: what they say of rows that they do not read.
 
 use keyderive::row::Mutation;
-use keyderive::{Row, RowKey, Table};
+use keyderive::{RowKey, Table};
+use keyderive_tests::fixtures::Event;
 
 use crate::server::{Folder, raw, stored, table, wait};
 
@@ -19,12 +20,6 @@ struct EventKey {
 struct TaggedKey {
     user: String,
     at: u64,
-}
-
-#[derive(Row, Clone, Debug)]
-struct Event {
-    kind: String,
-    note: Option<String>,
 }
 
 fn filled(folder: &Folder, name: &str, rows: u64) -> Table<EventKey, Event> {
@@ -63,9 +58,7 @@ fn rows_outside_of_every_bucket_are_said() {
 
     let export = ["export", "outside", "--output", "all.csv", "--resume", "progress"];
     for _ in 0..2 {
-        let exported = folder.run(&export).expect(1);
-        assert!(exported.error.contains("exported 50 rows"), "{}", exported.error);
-        assert!(exported.error.contains(&format!("3 rows not exported: {which}")), "{}", exported.error);
+        folder.run(&export).expect(1).says("exported 50 rows").says(&format!("3 rows not exported: {which}"));
     }
     folder.run(&["export", "outside", "--where", "user=user-1"]).expect(0);
 
@@ -83,8 +76,7 @@ fn rows_outside_of_every_bucket_are_said() {
 
     let many: Vec<_> = (0..1005).map(|at| format!("x-{at}")).collect();
     put_raw("outside", &many.iter().map(String::as_str).collect::<Vec<_>>());
-    let counted = folder.run(&count).expect(1);
-    assert!(counted.error.contains("at least 1000 rows not counted: they lie outside"), "{}", counted.error);
+    folder.run(&count).expect(1).says("at least 1000 rows not counted: they lie outside");
 }
 
 #[test]

@@ -186,4 +186,25 @@ impl Ended {
         assert_eq!(self.code, code, "{self:#?}");
         self
     }
+
+    /// Its standard error has this text.
+    #[track_caller]
+    pub(crate) fn says(&self, text: &str) -> &Self {
+        assert!(self.error.contains(text), "{}", self.error);
+        self
+    }
+
+    /// Its standard output has this text.
+    #[track_caller]
+    pub(crate) fn prints(&self, text: &str) -> &Self {
+        assert!(self.out.contains(text), "{}", self.out);
+        self
+    }
+
+    /// Its standard output begins with this text.
+    #[track_caller]
+    pub(crate) fn begins(&self, text: &str) -> &Self {
+        assert!(self.out.starts_with(text), "{}", self.out);
+        self
+    }
 }

@@ -3,20 +3,10 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 
-use keyderive::{Row, RowKey};
+use keyderive_tests::fixtures::{User, UserKey};
 use nix::pty::openpty;
 
 use crate::server::{Folder, address, stored, table, tables, wait};
-
-#[derive(RowKey, Clone, Debug)]
-struct ItemKey {
-    id: u64,
-}
-
-#[derive(Row, Clone, Debug)]
-struct Item {
-    name: String,
-}
 
 /// Runs the program on a terminal, with an answer; returns what the terminal was sent, and the exit code.
 fn run(folder: &Folder, arguments: &[&str], answer: &str) -> (String, i32) {
@@ -36,9 +26,9 @@ fn run(folder: &Folder, arguments: &[&str], answer: &str) -> (String, i32) {
 #[test]
 fn it_asks_before_it_changes_anything() {
     let folder = Folder::new("terminal");
-    let items = table::<ItemKey, Item>(&folder, "terminal");
+    let items = table::<UserKey, User>(&folder, "terminal");
     let fill = || {
-        let rows = (0..9).map(|id| (ItemKey { id }, Item { name: "a\u{1b}[31m".into() }));
+        let rows = (0..9).map(|id| (UserKey { id }, User::named("a\u{1b}[31m")));
         wait(items.put_all(rows)).unwrap();
     };
     fill();
@@ -71,8 +61,8 @@ fn it_asks_before_it_changes_anything() {
 #[test]
 fn copies_and_re_keyings_ask_too() {
     let folder = Folder::new("terminal-copy");
-    let items = tables::<ItemKey, Item>(&folder, &["terminal-copy", "terminal-copied"]);
-    let rows = (0..9).map(|id| (ItemKey { id }, Item { name: "a".into() }));
+    let items = tables::<UserKey, User>(&folder, &["terminal-copy", "terminal-copied"]);
+    let rows = (0..9).map(|id| (UserKey { id }, User::named("a")));
     wait(items[0].put_all(rows)).unwrap();
     let copy = ["copy", "terminal-copy", "terminal-copied"];
     let (sent, code) = run(&folder, &copy, "n");
@@ -94,8 +84,8 @@ fn production_is_asked_for_by_its_name() {
     let settings = |is_production| {
         format!("[instances.live]\naddress = \"{}\"\nproduction = {is_production}\n", address())
     };
-    let items = table::<ItemKey, Item>(&folder, "live");
-    wait(items.put_all((1..3).map(|id| (ItemKey { id }, Item { name: "a".into() })))).unwrap();
+    let items = table::<UserKey, User>(&folder, "live");
+    wait(items.put_all((1..3).map(|id| (UserKey { id }, User::named("a"))))).unwrap();
     folder.write("keyderive.toml", settings(true));
     let delete = ["delete", "live", "--on", "live", "--where", "id<5"];
     // It names it in red.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
+use keyderive::Client;
 use keyderive::row::Mutation;
-use keyderive::{Client, RowKey};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -18,6 +18,7 @@ use tower_service::Service as _;
 
 use crate::served::Served;
 use keyderive_proto::PassthroughCodec;
+use keyderive_tests::fixtures::UserKey;
 
 const BROKEN: usize = 1000;
 
@@ -26,11 +27,6 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// Much longer than any request takes.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-
-#[derive(RowKey)]
-struct UserKey {
-    id: u64,
-}
 
 type User = std::collections::BTreeMap<String, u64>;
 

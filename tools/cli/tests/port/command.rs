@@ -1,13 +1,9 @@
 //! The output of the command.
 
-use keyderive::{Client, RowKey};
+use keyderive::Client;
+use keyderive_tests::fixtures::{UserKey, created};
 
 use crate::served::{Served, command};
-
-#[derive(RowKey)]
-struct UserKey {
-    id: u64,
-}
 
 type User = std::collections::BTreeMap<String, u64>;
 
@@ -38,8 +34,7 @@ fn errors_are_printed_and_end_it() {
 }
 
 async fn use_it(host: &str) {
-    let users = Client::emulator(host).await.unwrap().table::<UserKey, User>("users");
-    users.create_if_absent().await.unwrap();
+    let users = created::<UserKey, User>(&Client::emulator(host).await.unwrap(), "users").await;
     users.put(&UserKey { id: 7 }, &User::from([("visits".to_owned(), 1)])).await.unwrap();
     assert_eq!(users.get(&UserKey { id: 7 }).await.unwrap().unwrap()["visits"], 1);
 }

@@ -7,7 +7,8 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use keyderive::{Client, RowKey};
+use keyderive::Client;
+use keyderive_tests::fixtures::{UserKey, created};
 use prost::Message as _;
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
@@ -22,11 +23,6 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// An empty SETTINGS frame.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
-
-#[derive(RowKey)]
-struct UserKey {
-    id: u64,
-}
 
 type User = std::collections::BTreeMap<String, u64>;
 
@@ -57,8 +53,7 @@ fn closed_after(mut stream: TcpStream) -> Duration {
 }
 
 async fn use_it(server: &Served) {
-    let users = Client::emulator(server.host()).await.unwrap().table::<UserKey, User>("users");
-    users.create_if_absent().await.unwrap();
+    let users = created::<UserKey, User>(&Client::emulator(server.host()).await.unwrap(), "users").await;
     users.put(&UserKey { id: 7 }, &User::from([("visits".to_owned(), 1)])).await.unwrap();
 }
 

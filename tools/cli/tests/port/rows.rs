@@ -5,6 +5,7 @@ use std::process::Command;
 
 use keyderive::row::{Timestamped, Versions};
 use keyderive::{Cell, Client, Row, RowKey};
+use keyderive_tests::fixtures::created;
 
 use crate::clients::{go, java, python, run};
 use crate::served::Served;
@@ -84,8 +85,8 @@ async fn the_java_client_reads_and_changes_rows() {
 
 async fn reads_and_changes_rows(client: Command) {
     let server = Served::start();
-    let sensors = Client::emulator(server.host()).await.unwrap().table::<SensorKey, Sensor>("sensors");
-    sensors.create_if_absent().await.unwrap();
+    let sensors =
+        created::<SensorKey, Sensor>(&Client::emulator(server.host()).await.unwrap(), "sensors").await;
     let key = SensorKey { id: 7 };
     sensors.put(&key, &sensor()).await.unwrap();
 

@@ -49,95 +49,77 @@ struct EpochKey {
 /// its words.
 type Broken = (&'static KeySchema, Vec<(&'static str, Json)>, Vec<(&'static str, &'static str)>);
 
+/// The place that a fault names for a pointer: that of a field is its place in the key, whatever is wrong with its values.
+fn place(pointer: &str) -> &'static str {
+    let mut place = String::new();
+    for part in pointer.split('/').skip(1) {
+        match part {
+            "width" | "order" | "values" if place.starts_with("fields") => break,
+            part if part.starts_with(|char: char| char.is_ascii_digit()) => place += &format!("[{part}]"),
+            part if place.is_empty() => place += part,
+            part => place += &format!(".{part}"),
+        }
+    }
+    place.leak()
+}
+
 fn broken() -> Vec<Broken> {
     let (visit, ordered, epochs) = (VisitKey::SCHEMA, OrderedKey::SCHEMA, EpochKey::SCHEMA);
     let one = |schema, at, value, place, words| (schema, vec![(at, value)], vec![(place, words)]);
     let null = Json::Null;
-    let code = |code: &str, name: &str| json!({ "code": code, "name": name });
+    let there = |schema, at, value, words| one(schema, at, value, place(at), words);
+    let codes = |schema, codes: &[(&str, &str)], words| {
+        let codes = codes.iter().map(|(code, name)| json!({ "code": code, "name": name }));
+        there(schema, "/fields/2/values/codes", codes.collect(), words)
+    };
     vec![
-        one(visit, "/version", json!(9), "version", "it is 9, and this release of keyderive reads 1"),
-        one(visit, "/format_version", json!(9), "format_version", "use the release that wrote it"),
-        one(visit, "/delimiter", null.clone(), "delimiter", "the text layout has a delimiter, such as \"#\""),
-        one(visit, "/delimiter", json!("é"), "delimiter", "is one byte; choose an ASCII character"),
-        one(ordered, "/delimiter", json!("#"), "delimiter", "the ordered layout has no delimiter"),
-        one(visit, "/tag", json!(""), "tag", "the tag is empty"),
-        one(visit, "/tag", json!("a#"), "tag", "the tag holds `#`, which is at or below the delimiter `#`"),
-        one(visit, "/fields/3/name", json!(""), "fields[3].name", "the name is empty"),
-        one(visit, "/fields/3/name", json!("kind"), "fields[3].name", "two fields are called `kind`"),
-        one(
+        there(visit, "/version", json!(9), "it is 9, and this release of keyderive reads 1"),
+        there(visit, "/format_version", json!(9), "use the release that wrote it"),
+        there(visit, "/delimiter", null.clone(), "the text layout has a delimiter, such as \"#\""),
+        there(visit, "/delimiter", json!("é"), "is one byte; choose an ASCII character"),
+        there(ordered, "/delimiter", json!("#"), "the ordered layout has no delimiter"),
+        there(visit, "/tag", json!(""), "the tag is empty"),
+        there(visit, "/tag", json!("a#"), "the tag holds `#`, which is at or below the delimiter `#`"),
+        there(visit, "/fields/3/name", json!(""), "the name is empty"),
+        there(visit, "/fields/3/name", json!("kind"), "two fields are called `kind`"),
+        there(
             visit,
             "/fields/3/width",
             json!({ "between": [3, 2] }),
-            "fields[3]",
             "its least width, 3, is above its greatest, 2",
         ),
-        one(
+        there(
             visit,
             "/fields/3/width",
             json!({ "fixed": 4097 }),
-            "fields[3]",
             "it is 4097 bytes wide, and a row key has at most 4096",
         ),
-        one(
+        there(
             visit,
             "/fields/3/order",
             json!({ "reversed_from": { "max": "x" } }),
-            "fields[3]",
             "the greatest value of its order is no number",
         ),
-        one(
-            visit,
-            "/fields/3/values/integer/min",
-            json!("x"),
-            "fields[3]",
-            "the limits of its values are no numbers",
-        ),
-        one(
+        there(visit, "/fields/3/values/integer/min", json!("x"), "the limits of its values are no numbers"),
+        there(
             ordered,
             "/fields/1/width",
             json!({ "fixed": 32 }),
-            "fields[1]",
             "a hashed field has the format `md5`, the order `hashed` and 16 bytes",
         ),
-        one(
-            visit,
-            "/fields/2/values/codes",
-            json!([code("1", "View"), code("x", "Click")]),
-            "fields[2]",
-            "a code is no number",
-        ),
-        one(visit, "/fields/2/values/codes", json!([]), "fields[2]", "an enum needs a variant"),
-        one(
-            visit,
-            "/fields/2/values/codes",
-            json!([code("10", "View"), code("10", "Click")]),
-            "fields[2]",
-            "the codes must ascend, each once",
-        ),
-        one(
-            visit,
-            "/fields/2/values/codes",
-            json!([code("10", "View"), code("11", "View")]),
-            "fields[2]",
-            "two variants have one name",
-        ),
-        one(
-            visit,
-            "/fields/2/values/codes",
-            json!([code("1", "View"), code("300", "Click")]),
-            "fields[2]",
-            "codes up to 300 are stored in 3 digits",
-        ),
-        one(
+        codes(visit, &[("1", "View"), ("x", "Click")], "a code is no number"),
+        codes(visit, &[], "an enum needs a variant"),
+        codes(visit, &[("10", "View"), ("10", "Click")], "the codes must ascend, each once"),
+        codes(visit, &[("10", "View"), ("11", "View")], "two variants have one name"),
+        codes(visit, &[("1", "View"), ("300", "Click")], "codes up to 300 are stored in 3 digits"),
+        codes(
             ordered,
-            "/fields/2/values/codes",
-            json!([code("1", "View"), code("9223372036854775808", "Click")]),
-            "fields[2]",
+            &[("1", "View"), ("9223372036854775808", "Click")],
             "or as an Int64 of the ordered layout",
         ),
-        one(visit, "/salt/range", json!(1), "salt.range", "a salt has 2 to 4096 buckets, not 1"),
-        one(visit, "/salt/range", json!(4097), "salt.range", "a salt has 2 to 4096 buckets, not 4097"),
-        one(visit, "/salt/over", json!([]), "salt.over", "`over` names no field"),
+        there(visit, "/salt/range", json!(1), "a salt has 2 to 4096 buckets, not 1"),
+        there(visit, "/salt/range", json!(4097), "a salt has 2 to 4096 buckets, not 4097"),
+        there(visit, "/salt/over", json!([]), "`over` names no field"),
         one(
             visit,
             "/salt/over",
@@ -146,32 +128,19 @@ fn broken() -> Vec<Broken> {
             "`over` names `users`, which is not a field of `VisitKey`; did you mean `user`?",
         ),
         one(visit, "/salt/over", json!(["user", "user"]), "salt.over[1]", "`over` names `user` twice"),
-        one(visit, "/salt/sep", null.clone(), "salt.sep", "the text layout has a separator after the salt"),
-        one(visit, "/salt/sep", json!(""), "salt.sep", "`sep` is empty"),
-        one(visit, "/salt/sep", json!("é"), "salt.sep", "`sep` holds `é`; choose ASCII characters"),
-        one(visit, "/salt/sep", json!("-1"), "salt.sep", "`sep` contains the digit `1`"),
-        one(ordered, "/salt/sep", json!("!"), "salt.sep", "`sep` belongs to the text layout"),
-        one(
+        there(visit, "/salt/sep", null.clone(), "the text layout has a separator after the salt"),
+        there(visit, "/salt/sep", json!(""), "`sep` is empty"),
+        there(visit, "/salt/sep", json!("é"), "`sep` holds `é`; choose ASCII characters"),
+        there(visit, "/salt/sep", json!("-1"), "`sep` contains the digit `1`"),
+        there(ordered, "/salt/sep", json!("!"), "`sep` belongs to the text layout"),
+        there(
             ordered,
             "/salt/place",
             json!("front"),
-            "salt.place",
             "this key has the ordered one: its salt is an Int64 before the fields; write \"before_fields\"",
         ),
-        one(
-            visit,
-            "/salt/place",
-            json!({ "after": "x" }),
-            "salt.place",
-            "`after` names `x`, which is not a field",
-        ),
-        one(
-            visit,
-            "/salt/place",
-            json!({ "after": "seq" }),
-            "salt.place",
-            "`after` names `seq`, the last field",
-        ),
+        there(visit, "/salt/place", json!({ "after": "x" }), "`after` names `x`, which is not a field"),
+        there(visit, "/salt/place", json!({ "after": "seq" }), "`after` names `seq`, the last field"),
         one(visit, "/salt/hash", json!("java"), "salt.over", "`\"java\"` is over the whole key"),
         (
             ordered,
@@ -190,34 +159,20 @@ fn broken() -> Vec<Broken> {
             ],
             vec![("salt.place", "`\"java\"` stands before the key")],
         ),
-        one(
-            epochs,
-            "/epochs/1/field",
-            json!("time"),
-            "epochs[1].field",
-            "`since` names `time`, which is not a field",
-        ),
-        one(
-            epochs,
-            "/epochs/1/field",
-            json!("seq"),
-            "epochs[1].field",
-            "bounds of `at` and of `seq`; name one field",
-        ),
-        one(epochs, "/epochs/1/since", json!("soon"), "epochs[1].since", "`soon` is no bound of `at`"),
-        one(
+        there(epochs, "/epochs/1/field", json!("time"), "`since` names `time`, which is not a field"),
+        there(epochs, "/epochs/1/field", json!("seq"), "bounds of `at` and of `seq`; name one field"),
+        there(epochs, "/epochs/1/since", json!("soon"), "`soon` is no bound of `at`"),
+        there(
             epochs,
             "/epochs/1/since",
             json!("100"),
-            "epochs[1].since",
             "the bounds must ascend, and this one is not after `100`",
         ),
-        one(epochs, "/epochs/1/salt/sep", json!("-"), "epochs[1].salt.sep", "share their separator"),
-        one(
+        there(epochs, "/epochs/1/salt/sep", json!("-"), "share their separator"),
+        there(
             epochs,
             "/epochs/1/salt/place",
             json!({ "after": "user" }),
-            "epochs[1].salt.place",
             "the salts of a key share their place",
         ),
         (
@@ -252,13 +207,7 @@ fn broken() -> Vec<Broken> {
             vec![("delimiter", "the delimiter `5` looks like a digit of the salt")],
         ),
         // Of the whole schema.
-        one(
-            epochs,
-            "/epochs/1/since",
-            json!("99999999999"),
-            "epochs[1].since",
-            "`at` cannot hold this bound",
-        ),
+        there(epochs, "/epochs/1/since", json!("99999999999"), "`at` cannot hold this bound"),
         (
             epochs,
             vec![
@@ -269,37 +218,13 @@ fn broken() -> Vec<Broken> {
             vec![("fields[2]", "it needs a fixed width")],
         ),
         // What is computed of the rest.
-        one(visit, "/fingerprint", json!("x"), "fingerprint", "it is `x`, and that of the rest is `"),
-        one(visit, "/min_len", json!(7), "min_len", "it is `7`, and that of the rest is `"),
-        one(visit, "/max_len", json!(7), "max_len", "it is `7`, and that of the rest is `4096`"),
-        one(
-            visit,
-            "/template",
-            json!("x"),
-            "template",
-            "it is `x`, and that of the rest is `visit#<salt 0 to 3>!",
-        ),
-        one(
-            visit,
-            "/fields/0/offset",
-            json!(7),
-            "fields[0].offset",
-            "it is `7`, and that of the rest is `8`",
-        ),
-        one(
-            visit,
-            "/fields/1/offset",
-            json!(7),
-            "fields[1].offset",
-            "it is `7`, and that of the rest is `null`",
-        ),
-        one(
-            epochs,
-            "/epochs/1/stored",
-            json!("7"),
-            "epochs[1].stored",
-            "it is `7`, and that of the rest is `",
-        ),
+        there(visit, "/fingerprint", json!("x"), "it is `x`, and that of the rest is `"),
+        there(visit, "/min_len", json!(7), "it is `7`, and that of the rest is `"),
+        there(visit, "/max_len", json!(7), "it is `7`, and that of the rest is `4096`"),
+        there(visit, "/template", json!("x"), "it is `x`, and that of the rest is `visit#<salt 0 to 3>!"),
+        there(visit, "/fields/0/offset", json!(7), "it is `7`, and that of the rest is `8`"),
+        there(visit, "/fields/1/offset", json!(7), "it is `7`, and that of the rest is `null`"),
+        there(epochs, "/epochs/1/stored", json!("7"), "it is `7`, and that of the rest is `"),
     ]
 }
 

@@ -52,6 +52,7 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
     let alias = |family: &str, name: &str| json!([{ "family": family, "name": name }]);
     let of =
         |family: &str| json!({ "struct": { "family": family, "optional": true, "columns": [column("a")] } });
+    let empty = json!({ "struct": { "family": "p", "optional": true, "columns": [] } });
     let map = |changes: &[(&str, Json)]| {
         let map = json!({ "family": "m", "optional": false, "key": "text", "stored": int, "kind": "value" });
         row(&[column("a")], &[json!({ "map": with(map, changes) })], &[])
@@ -71,6 +72,14 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
     let null = Json::Null;
     let path = "fields[0].column.column";
     let at = |end: &str| &*format!("{path}{end}").leak();
+    // What is wrong with one part of a column.
+    let own =
+        |part, value: Json, end, text| (a(&[(part, value)]), &*format!("{path}.{part}{end}").leak(), text);
+    let stored = |of: Json, end, text| own("stored", of, end, text);
+    // What is wrong with the rule of the family `cf`.
+    let gc = |age: Json, versions: Json, text| {
+        (ruled(column("a"), any(age, versions), Json::Null), "rules[0].gc", text)
+    };
     vec![
         (with(a(&[]), &[("family", json!("c f"))]), "family", "cannot name a family, which has 1 to 64"),
         (row(&[], &[of("")], &[]), "fields[0].struct.family", "`` cannot name a family, which has 1 to 64"),
@@ -86,26 +95,29 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
             "is that of the row's own columns; give the field another name",
         ),
         (
+            row(&[column("a")], &[empty], &[]),
+            "fields[1].struct.columns",
+            "a struct without columns is no family; add one",
+        ),
+        (
             row(&[column("a")], &[of("p"), of("p")], &[]),
             "fields[2].struct.family",
             "are both the family `p`, which holds one value; give one another name",
         ),
-        (
-            a(&[("name", json!(""))]),
-            at(".name"),
+        own(
+            "name",
+            json!(""),
+            "",
             "the empty name is that of the marker of an empty row; give the column a name",
         ),
-        (
-            a(&[("name", json!("n".repeat(16_385)))]),
-            at(".name"),
-            "a column's name has at most 16384 bytes; shorten it",
-        ),
-        (
-            a(&[("aliases", alias("cf", ""))]),
-            at(".aliases[0]"),
+        own("name", json!("n".repeat(16_385)), "", "a column's name has at most 16384 bytes; shorten it"),
+        own(
+            "aliases",
+            alias("cf", ""),
+            "[0]",
             "the empty name is that of the marker of an empty row; give the column a name",
         ),
-        (a(&[("aliases", alias("c f", "b"))]), at(".aliases[0]"), "cannot name a family"),
+        own("aliases", alias("c f", "b"), "[0]", "cannot name a family"),
         (
             row(&[column("a"), column("a")], &[], &[]),
             "fields[1].column.column",
@@ -199,39 +211,19 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
             "fields[1].column.column",
             "the family `cf` holds `Sum`s, and `a` is not one; give it another family",
         ),
-        (
-            a(&[("stored", json!({ "integer": { "min": "1", "max": "0" } }))]),
-            at(".stored"),
-            "no integer is 1 to 0",
-        ),
-        (
-            a(&[("stored", json!({ "nonzero": { "min": "0", "max": "0" } }))]),
-            at(".stored"),
-            "no integer is 0 to 0 without 0",
-        ),
-        (
-            a(&[("stored", json!({ "enum": [] }))]),
-            at(".stored"),
-            "an enum without variants has no value to store",
-        ),
-        (
-            a(&[("stored", json!({ "enum": ["A", "A"] }))]),
-            at(".stored.enum[1]"),
-            "are both stored as `A`; give one another name",
-        ),
-        (
-            a(&[("stored", json!({ "code": [] }))]),
-            at(".stored"),
-            "an enum without variants has no value to store",
-        ),
-        (
-            a(&[("stored", json!({ "code": [{ "code": "1", "name": "A" }, { "code": "1", "name": "B" }] }))]),
-            at(".stored.code[1]"),
+        stored(json!({ "integer": { "min": "1", "max": "0" } }), "", "no integer is 1 to 0"),
+        stored(json!({ "nonzero": { "min": "0", "max": "0" } }), "", "no integer is 0 to 0 without 0"),
+        stored(json!({ "enum": [] }), "", "an enum without variants has no value to store"),
+        stored(json!({ "enum": ["A", "A"] }), ".enum[1]", "are both stored as `A`; give one another name"),
+        stored(json!({ "code": [] }), "", "an enum without variants has no value to store"),
+        stored(
+            json!({ "code": [{ "code": "1", "name": "A" }, { "code": "1", "name": "B" }] }),
+            ".code[1]",
             "`B` has the code 1, as `A` has; give each its own",
         ),
-        (
-            a(&[("stored", json!({ "code": [{ "code": "1", "name": "A" }, { "code": "2", "name": "A" }] }))]),
-            at(".stored.code[1]"),
+        stored(
+            json!({ "code": [{ "code": "1", "name": "A" }, { "code": "2", "name": "A" }] }),
+            ".code[1]",
             "two variants are named `A`",
         ),
         (
@@ -248,29 +240,17 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
             "rules[0].ttl_secs",
             "`ttl` is longer than `max_age`, which deletes cells before; raise `max_age`",
         ),
-        (
-            ruled(column("a"), any(null.clone(), null.clone()), null.clone()),
-            "rules[0].gc",
-            "`gc` has no limit",
-        ),
-        (
-            ruled(column("a"), any(json!(0), null.clone()), null.clone()),
-            "rules[0].gc",
-            "this is no time at all; write a number above 0",
-        ),
+        gc(null.clone(), null.clone(), "`gc` has no limit"),
+        gc(json!(0), null.clone(), "this is no time at all; write a number above 0"),
         (
             ruled(column("a"), null.clone(), json!(u64::MAX)),
             "rules[0].ttl_secs",
             "is more than a century; write a shorter time",
         ),
-        (
-            ruled(column("a"), any(null.clone(), json!(0)), null.clone()),
-            "rules[0].gc",
-            "`max_versions` is 1 to 2147483647, not 0; write 1 to keep the newest",
-        ),
-        (
-            ruled(column("a"), any(null.clone(), json!(u32::MAX)), null.clone()),
-            "rules[0].gc",
+        gc(null.clone(), json!(0), "`max_versions` is 1 to 2147483647, not 0; write 1 to keep the newest"),
+        gc(
+            null.clone(),
+            json!(u32::MAX),
             "`max_versions` is 1 to 2147483647, not 4294967295; write 1 to keep the newest",
         ),
         (
