@@ -6,6 +6,7 @@
 mod architecture;
 pub mod emulator;
 pub mod fuzz;
+pub mod history;
 /// The checker of the models, which `linearizable` is compared with.
 #[cfg(test)]
 #[path = "../rekeying-model/lin.rs"]
