@@ -10,6 +10,8 @@
 )]
 
 mod direct;
+#[path = "../rekeying/drive.rs"]
+mod drive;
 mod features;
 mod found;
 mod layouts;

@@ -11,6 +11,7 @@
 
 mod calls;
 mod chaos;
+mod drive;
 mod drivers;
 mod exact;
 mod keys;
