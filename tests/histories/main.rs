@@ -6,97 +6,89 @@
 //! and the faults of the network. The machine interleaves the writers, so a violation cannot be repeated, and prints all that
 //! explains it.
 
+#[path = "../system/calls.rs"]
+#[allow(dead_code, reason = "`tests/system` and `tests/rekeying` use all of it")]
+mod calls;
 mod chaos;
 mod history;
 mod network;
-mod orders;
+mod rows;
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use keyderive::client::{RawTable, Settings, WriteErrors};
 use keyderive::embedded::Bigtable;
-use keyderive::{Client, Error, Table};
+use keyderive::table::Direct;
+use keyderive::{Client, Table};
 use keyderive_tests::emulator::Emulator;
+use keyderive_tests::linearizable::{Op, Outcome, Row as RowState};
 use keyderive_tests::proxy::{Log, Proxy};
 use keyderive_tests::{amount, variable};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use self::history::{ABSENT, Call, History, Outcome, Read, Write};
+use self::calls::{Caller, Numbered as _, Record as _, each_of_rows};
+use self::history::{History, Recorder};
 use self::network::{ATTEMPT, WriterNetwork};
-use self::orders::{Order, OrderKey};
+use self::rows::{Event, EventKey};
 
-const WRITERS: usize = 8;
+const WRITERS: u8 = 8;
 
 /// Few, so that the writers collide.
-const ROWS: u32 = 6;
+const ROWS: u64 = 6;
 
 /// After this many operations the writers move to new rows: the emulator keeps every version of a row for a while,
 /// and slows down with each.
 const OPERATIONS_OF_ROWS: u64 = 2_000;
 
-/// A finished history and its violations.
-struct Run {
-    history: History,
-    violations: Vec<String>,
-    seed: u64,
-}
+/// How many numbers each writer has for its writes.
+const NUMBERS: u32 = 10_000_000;
 
-type Orders = Table<OrderKey, Order>;
+type Events = Table<EventKey, Event>;
 
 /// A client that times out soon, so that some calls fail while their requests are in flight.
 fn hasty(settings: &mut Settings) {
-    for call in [&mut settings.mutate_row, &mut settings.mutate_rows, &mut settings.check_and_mutate_row] {
+    each_of_rows(settings, |call| {
         call.attempt_timeout = ATTEMPT;
         call.total_timeout = 4 * ATTEMPT;
         call.max_attempts = 3;
         call.backoff.initial = Duration::from_millis(1);
-    }
+    });
 }
 
 /// One of the writers, with its own client and clock.
 struct Writer {
-    rng: Rng,
+    /// Through the proxy.
+    caller: Caller<EventKey, Direct, Recorder>,
+    raw: RawTable,
+    /// Bypasses the proxy, so that reads take little time.
+    reader: Caller<EventKey, Direct, Recorder>,
     log: Arc<Log>,
-    ids: Arc<AtomicU64>,
     /// The length of the history, and how many operations are left.
     operations: u64,
     left: Arc<AtomicU64>,
-    /// Through the proxy.
-    orders: Orders,
-    raw: RawTable,
-    /// Reads bypass the proxy, so that they take little time.
-    steady: Orders,
     /// Whether reads may run during writes.
     reads_beside_writes: bool,
-    history: History,
-}
-
-/// The input of a write of several rows.
-struct Several {
-    rows: Vec<(OrderKey, Order)>,
-    begun: Vec<u64>,
 }
 
 impl Writer {
     /// Writes and reads until all writers together have made the operations.
-    async fn run(mut self, is_old: bool) -> History {
+    async fn run(mut self, is_old: bool) {
         loop {
-            let drawn = self.rng.u8(..100);
+            let (drawn, at) = (self.caller.rng.u8(..100), self.key());
             let made = match (is_old, drawn) {
                 (_, ..30) => {
-                    let key = self.key();
-                    self.read(key).await;
+                    self.read(at).await;
                     1
                 }
-                (true, _) => self.old_put().await,
-                (false, ..60) => self.put().await,
-                (false, ..80) => self.put_if().await,
+                (true, _) => self.old_put(at).await,
+                (false, ..60) => self.put(at).await,
+                (false, ..80) => self.put_if(at).await,
                 (false, ..90) => self.put_all().await,
                 (false, ..97) => self.writer().await,
                 (false, _) => self.load().await,
@@ -105,160 +97,118 @@ impl Writer {
                 .left
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(made)));
             if left.unwrap() <= made {
-                return self.history;
+                return;
             }
         }
     }
 
-    fn key(&mut self) -> u32 {
+    fn key(&mut self) -> u64 {
         let made = self.operations - self.left.load(Ordering::SeqCst);
-        self.rng.u32(..ROWS) + ROWS * u32::try_from(made / OPERATIONS_OF_ROWS).unwrap()
+        self.caller.rng.u64(..ROWS) + ROWS * (made / OPERATIONS_OF_ROWS)
     }
 
-    fn next(&self) -> u64 {
-        self.ids.fetch_add(1, Ordering::SeqCst)
+    async fn read(&mut self, at: u64) -> Option<RowState> {
+        let _apart = if self.reads_beside_writes { None } else { Some(self.log.apart().await) };
+        self.reader.get(at).await
     }
 
-    async fn read(&mut self, key: u32) -> Option<u64> {
-        let log = Arc::clone(&self.log);
-        let _apart = if self.reads_beside_writes { None } else { Some(log.apart().await) };
-        let begun = self.log.now();
-        let found = self.steady.get(&OrderKey { id: key }).await;
-        let found = found.map_err(|error| error.to_string());
-        let value = found.as_ref().map_or(ABSENT, |order| order.as_ref().map_or(ABSENT, |order| order.id));
-        let is_read = found.is_ok();
-        self.history.reads.push(Read { key, begun, ended: self.log.now(), found });
-        is_read.then_some(value)
-    }
-
-    fn wrote(
-        &mut self,
-        id: u64,
-        key: u32,
-        call: Call,
-        begun: u64,
-        outcome: Outcome,
-        over: Option<u64>,
-    ) -> u64 {
-        let ended = self.log.now();
-        self.history.writes.push(Write { id, key, call, place: (id, 0), begun, ended, outcome, over });
+    async fn put(&mut self, at: u64) -> u64 {
+        self.caller.record.names("put", None);
+        self.caller.put(at).await;
         1
     }
 
-    async fn put(&mut self) -> u64 {
-        let (id, key, begun) = (self.next(), self.key(), self.log.now());
-        let put = self.orders.put(&OrderKey { id: key }, &Order::of(id)).await;
-        self.wrote(id, key, Call::Put, begun, outcome(put.map(|()| true)), None)
-    }
-
-    async fn old_put(&mut self) -> u64 {
-        let (id, key, begun) = (self.next(), self.key(), self.log.now());
-        let row = OrderKey { id: key }.encode().unwrap();
-        let put = self.raw.mutate_row(row, Order::of(id).old_put()).await;
-        self.wrote(id, key, Call::OldPut, begun, outcome(put.map(|()| true)), None)
+    async fn old_put(&mut self, at: u64) -> u64 {
+        self.caller.record.names("an old put", None);
+        let id = self.caller.id();
+        let begun = self.caller.record.begin(at, Op::Put(id));
+        let put = self.raw.mutate_row(EventKey::of(at).encode().unwrap(), Event::of(id).old_put()).await;
+        self.caller.wrote(begun, Some(put), |()| Outcome::Done);
+        1
     }
 
     /// Reads a row, and writes it on condition that it has not changed.
-    async fn put_if(&mut self) -> u64 {
-        let key = self.key();
-        let Some(over) = self.read(key).await else { return 1 };
-        let (id, begun) = (self.next(), self.log.now());
-        let (row, order) = (OrderKey { id: key }, Order::of(id));
-        let put = match over {
-            ABSENT => self.orders.put_if_absent(&row, &order).await,
-            _ => self.orders.put_if(&row, &order, Order::ID.equals(over)).await,
-        };
-        1 + self.wrote(id, key, Call::PutIf, begun, outcome(put), Some(over))
-    }
-
-    /// Some rows, perhaps several with one key.
-    fn several(&mut self) -> Several {
-        let count = self.rng.usize(2..7);
-        let rows: Vec<_> =
-            (0..count).map(|_| (OrderKey { id: self.key() }, Order::of(self.next()))).collect();
-        let begun = vec![self.log.now(); count];
-        Several { rows, begun }
-    }
-
-    fn wrote_several(
-        &mut self,
-        several: Several,
-        call: Call,
-        outcome: impl Fn(usize, &OrderKey) -> Outcome,
-    ) -> u64 {
-        let (ended, number) = (self.log.now(), several.rows[0].1.id);
-        let count = several.rows.len() as u64;
-        let over = (call == Call::LoadIfAbsent).then_some(ABSENT);
-        for (place, ((key, order), begun)) in several.rows.into_iter().zip(several.begun).enumerate() {
-            let outcome = outcome(place, &key);
-            let (id, place) = (order.id, (number, place));
-            self.history.writes.push(Write { id, key: key.id, call, place, begun, ended, outcome, over });
+    async fn put_if(&mut self, at: u64) -> u64 {
+        let Some(found) = self.read(at).await else { return 1 };
+        let caller = &mut self.caller;
+        caller.record.names("put_if", None);
+        if found == RowState::NONE {
+            caller.claim(at).await;
+        } else {
+            let (key, to) = (EventKey::of(at), caller.id());
+            let begun = caller.record.begin(at, Op::Replace { from: found.val, to });
+            let unchanged = Event::VAL.equals(u64::from(found.val));
+            let put = caller.events.put_if(&key, &Event::of(to), unchanged).await;
+            caller.wrote(begun, Some(put), Outcome::Is);
         }
-        count
+        2
+    }
+
+    /// The keys of some rows, perhaps several with one key.
+    fn several(&mut self) -> Vec<u64> {
+        (0..self.caller.rng.usize(2..7)).map(|_| self.key()).collect()
     }
 
     async fn put_all(&mut self) -> u64 {
-        let several = self.several();
-        let outcome = outcome(self.orders.put_all(&several.rows).await.map(|()| true));
-        self.wrote_several(several, Call::PutAll, |_, _| outcome)
+        let (ats, number) = (self.several(), self.caller.id());
+        self.caller.record.names("put_all", Some(number));
+        let (count, distinct) = (ats.len(), ats.iter().collect::<HashSet<_>>().len());
+        self.caller.put_all(ats).await;
+        // The later value of a row goes in a request of its own.
+        if count == distinct {
+            self.caller.record.was_one_request();
+        }
+        count as u64
     }
 
     async fn writer(&mut self) -> u64 {
-        let mut several = self.several();
-        let writer = self.orders.writer_with(|settings| {
+        let ats = self.several();
+        let caller = &mut self.caller;
+        caller.record.names("a writer", None);
+        let writer = caller.events.writer_with(|settings| {
             settings.batch_entries = 3;
             settings.linger = Duration::from_millis(1);
         });
-        for ((key, order), begun) in several.rows.iter().zip(&mut several.begun) {
-            *begun = self.log.now();
-            writer.put(key, order).await.unwrap();
+        let mut begun = Vec::new();
+        for at in &ats {
+            let id = caller.id();
+            begun.push((EventKey::of(*at).encode().unwrap(), caller.record.begin(*at, Op::Put(id))));
+            writer.put(&EventKey::of(*at), &Event::of(id)).await.unwrap();
         }
         let failed = writer.close().await.err();
-        let failed = failed.iter().flat_map(WriteErrors::failed);
-        let failed: Vec<(Vec<u8>, Outcome)> =
-            failed.map(|failed| (failed.key().to_vec(), failure(failed.error()))).collect();
-        self.wrote_several(several, Call::Writer, |_, key| {
-            let key = key.encode().unwrap();
-            failed.iter().find(|(failed, _)| *failed == key).map_or(Outcome::Done, |(_, outcome)| *outcome)
-        })
+        let failed: Vec<_> = failed.iter().flat_map(WriteErrors::failed).collect();
+        for (key, begun) in begun {
+            match failed.iter().find(|failed| *failed.key() == key) {
+                None => caller.record.end(begun, Outcome::Done),
+                Some(failed) => caller.failed(begun, failed.error()),
+            }
+        }
+        ats.len() as u64
     }
 
     async fn load(&mut self) -> u64 {
-        let several = self.several();
-        let load = self.orders.load_iter(&several.rows).workers(2).batch_rows(3);
-        if self.rng.u8(..4) == 0 {
-            // The report does not say which rows it wrote and which it kept.
-            let _ = load.if_absent().await;
-            return self.wrote_several(several, Call::LoadIfAbsent, |_, _| Outcome::Unknown);
+        let (ats, is_absent) = (self.several(), self.caller.rng.u8(..4) == 0);
+        let caller = &mut self.caller;
+        let (call, number) =
+            if is_absent { ("a load if absent", None) } else { ("a load", Some(caller.id())) };
+        caller.record.names(call, number);
+        let (mut rows, mut begun) = (Vec::new(), Vec::new());
+        for at in &ats {
+            let id = caller.id();
+            begun.push(caller.record.begin(*at, if is_absent { Op::Claim(id) } else { Op::Put(id) }));
+            rows.push((EventKey::of(*at), Event::of(id)));
         }
-        let failed: Option<Vec<(u64, Outcome)>> = match load.await {
-            Ok(report) => {
-                Some(report.failed().iter().map(|row| (row.index(), failure(row.error()))).collect())
+        let load = caller.events.load_iter(&rows).workers(2).batch_rows(3);
+        // The report of a load if absent does not say which rows it wrote and which it kept.
+        let report = if is_absent { load.if_absent().await.ok().filter(|_| false) } else { load.await.ok() };
+        for (index, begun) in (0..).zip(begun) {
+            match report.as_ref().map(|report| report.failed().iter().find(|row| row.index() == index)) {
+                None => caller.record.end(begun, Outcome::Unknown),
+                Some(None) => caller.record.end(begun, Outcome::Done),
+                Some(Some(failed)) => caller.failed(begun, failed.error()),
             }
-            Err(_) => None,
-        };
-        self.wrote_several(several, Call::Load, |place, _| match &failed {
-            None => Outcome::Unknown,
-            Some(failed) => {
-                let failed = failed.iter().find(|(index, _)| *index == place as u64);
-                failed.map_or(Outcome::Done, |(_, outcome)| *outcome)
-            }
-        })
-    }
-}
-
-fn outcome(returned: Result<bool, Error>) -> Outcome {
-    match returned {
-        Ok(true) => Outcome::Done,
-        Ok(false) => Outcome::False,
-        Err(error) => failure(&error),
-    }
-}
-
-fn failure(error: &Error) -> Outcome {
-    match error.attempts() {
-        0 => Outcome::Unsent,
-        _ => Outcome::Unknown,
+        }
+        ats.len() as u64
     }
 }
 
@@ -274,16 +224,20 @@ struct Setup<'a> {
     is_old: bool,
 }
 
-/// Makes a history of `operations` operations.
-async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
+/// Makes a history of `operations` operations; returns it, and its violations.
+async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> (History, Vec<String>) {
     let Setup { name, host, reads_beside_writes, is_old } = setup;
     println!("{name}: {operations} operations, KEYDERIVE_HISTORIES_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
-    let steady: Orders = Client::emulator(host).await.unwrap().table("orders");
+    let steady: Events = Client::emulator(host).await.unwrap().table("orders");
     steady.create_if_absent().await.unwrap();
 
-    let log = Arc::new(Log::default());
-    let (ids, left) = (Arc::new(AtomicU64::new(ABSENT + 1)), Arc::new(AtomicU64::new(operations)));
+    let (log, left) = (Arc::new(Log::default()), Arc::new(AtomicU64::new(operations)));
+    let history = Arc::new(Mutex::new(History::default()));
+    let reader = |client| {
+        let recorder = Recorder::new(client, Arc::clone(&log), Arc::clone(&history), true);
+        Caller::new(steady.clone(), recorder, Rng::new(), (0, 0), Default::default())
+    };
     let mut servers = JoinSet::new();
     let mut proxies = Vec::new();
     let mut writers = JoinSet::new();
@@ -291,59 +245,54 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
     for writer in 0..WRITERS {
         // The first clock is right; the others are up to 2 s slow or fast.
         let skew_micros = if writer == 0 { 0 } else { rng.i64(-2000..=2000) * 1000 };
-        let proxy = Proxy::new(writer, WriterNetwork { skew_micros }, host, Arc::clone(&log), rng.fork());
+        let number = usize::from(writer);
+        let proxy = Proxy::new(number, WriterNetwork { skew_micros }, host, Arc::clone(&log), rng.fork());
         let through = proxy.serve(&mut servers).await;
         proxies.push(proxy);
         let client = Client::builder().settings(hasty).emulator(through).await.unwrap();
+        let recorder = Recorder::new(number, Arc::clone(&log), Arc::clone(&history), false);
+        let numbers = (writer, NUMBERS * u32::from(writer));
         let writer = Writer {
-            rng: rng.fork(),
+            caller: Caller::new(client.table("orders"), recorder, rng.fork(), numbers, Default::default()),
+            raw: client.raw_table("orders"),
+            reader: reader(number),
             log: Arc::clone(&log),
-            ids: Arc::clone(&ids),
             operations,
             left: Arc::clone(&left),
-            orders: client.table("orders"),
-            raw: client.raw_table("orders"),
-            steady: steady.clone(),
             reads_beside_writes,
-            history: History::default(),
         };
         writers.spawn(writer.run(is_old));
     }
-    let mut history = History::default();
-    while let Some(of_writer) = writers.join_next().await {
-        let of_writer = of_writer.unwrap();
-        history.writes.extend(of_writer.writes);
-        history.reads.extend(of_writer.reads);
+    while let Some(writer) = writers.join_next().await {
+        writer.unwrap();
     }
     let elapsed = begun.elapsed();
     // Waits for late requests, and then reads every row once more.
     for proxy in &proxies {
         proxy.settled().await;
     }
-    let rows: BTreeSet<u32> = history.writes.iter().map(|write| write.key).collect();
-    for key in rows {
-        let begun = log.now();
-        let found = steady.get(&OrderKey { id: key }).await.map_err(|error| error.to_string());
-        history.reads.push(Read { key, begun, ended: log.now(), found });
+    let mut reader = reader(usize::from(WRITERS));
+    for at in 0..ROWS * (operations / OPERATIONS_OF_ROWS + 1) {
+        reader.get(at).await;
     }
+    drop(reader);
 
     let seen = log.seen().clone();
     assert!(seen.failures.is_empty(), "the server of {name} failed: {:?}", seen.failures[0]);
+    let history = std::mem::take(&mut *history.lock().unwrap());
     let checking = Instant::now();
     let violations = history.violations(&seen);
-    let made = history.writes.len() + history.reads.len();
-    let unknown = history.writes.iter().filter(|write| write.outcome == Outcome::Unknown).count();
+    let made = history.calls.calls().len();
     println!(
-        "{name}: {made} operations in {elapsed:.1?}, {:.0} a second; calls {:?} and {} reads; {unknown} writes of \
-         unknown outcome; requests {:?}; checked in {:.1?}: {} violations",
+        "{name}: {made} operations in {elapsed:.1?}, {:.0} a second; {} writes of unknown outcome; requests {:?}; checked in \
+         {:.1?}: {} violations",
         made as f64 / elapsed.as_secs_f64(),
-        history::calls(&history.writes),
-        history.reads.len(),
+        history.calls.unknown(),
         seen.faults,
         checking.elapsed(),
         violations.len(),
     );
-    Run { history, violations, seed }
+    (history, violations)
 }
 
 /// Fails if a history has a violation.
@@ -351,16 +300,14 @@ async fn holds(setup: Setup<'_>) {
     let name = setup.name;
     let seed = variable("KEYDERIVE_HISTORIES_SEED", fastrand::u64(..));
     let operations = amount("KEYDERIVE_HISTORIES", "operations in each history", 800, 5_000);
-    let run = run(setup, operations, seed).await;
-    let is_done = |write: &&Write| write.outcome == Outcome::Done && write.over.is_some();
-    let won = run.history.writes.iter().filter(is_done).count();
-    assert!(won as u64 > operations / 100, "{won} conditional writes of {name} were true, seed {seed}");
-    let shown: Vec<_> = run.violations.iter().take(5).map(String::as_str).collect();
+    let (history, violations) = run(setup, operations, seed).await;
+    let won = history.won() as u64;
+    assert!(won > operations / 100, "{won} conditional writes of {name} were true, seed {seed}");
+    let shown: Vec<_> = violations.iter().take(5).map(String::as_str).collect();
     assert!(
         shown.is_empty(),
-        "{} violations of {name}, seed {}; the first:\n{}",
-        run.violations.len(),
-        run.seed,
+        "{} violations of {name}, seed {seed}; the first:\n{}",
+        violations.len(),
         shown.join("\n")
     );
 }
@@ -409,9 +356,8 @@ async fn histories_of_the_emulator_have_no_violation() {
 async fn writes_at_the_clients_time_tear_rows_within_1000_operations() {
     let mut tasks = JoinSet::new();
     let host = served(Bigtable::in_memory(), &mut tasks).await;
-    let run =
-        run(Setup { name: "old write", host: &host, reads_beside_writes: true, is_old: true }, 1_000, 17)
-            .await;
-    let torn = run.violations.iter().find(|violation| violation.contains("whole rows: nobody wrote"));
+    let setup = Setup { name: "old write", host: &host, reads_beside_writes: true, is_old: true };
+    let (_, violations) = run(setup, 1_000, 17).await;
+    let torn = violations.iter().find(|violation| violation.contains("whole rows: nobody wrote"));
     println!("the first: {}", torn.expect("the old write tears rows, and none was found"));
 }

@@ -48,11 +48,11 @@ impl Network for WriterNetwork {
         Ok(None)
     }
 
-    /// The number in the column `id`.
+    /// The number in the column `val`.
     fn id(&self, _: &[u8], mutations: &[Mutation]) -> Option<u64> {
         mutations.iter().find_map(|mutation| match &mutation.mutation {
             Some(Change::SetCell(SetCell { family_name, column_qualifier, value, .. }))
-                if family_name == "cf" && column_qualifier == "id" =>
+                if family_name == "cf" && column_qualifier == "val" =>
             {
                 Some(u64::from_be_bytes(value.as_ref().try_into().ok()?))
             }

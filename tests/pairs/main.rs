@@ -2,6 +2,8 @@
 //! features", lists the features, and says when two of them have met.
 
 mod direct;
+#[path = "../rekeying/drive.rs"]
+mod drive;
 mod features;
 mod found;
 mod layouts;

@@ -1,14 +1,12 @@
 //! Runs on tables that are re-keyed: by their keys and by their rows, in every state, forwards and back.
 
-use std::sync::Arc;
-
 use fastrand::Rng;
 use keyderive::embedded::{Fault, Faults, Method};
 use keyderive::table::rekey::{Activity, Pair, Rekeyed, State};
-use keyderive::{Client, Error, Table};
-use tokio::sync::Notify;
+use keyderive::{Client, Table};
 
 use crate::direct::{Tables, check_diff};
+use crate::drive::{drive, retried};
 use crate::features::{Feature, Features, Met};
 use crate::layouts::{
     After, AfterInEpochs, BeforeTag, BeforeTagInEpochs, Epochs, First, Layout, Numbered, Ordered, Plain,
@@ -98,35 +96,6 @@ macro_rules! of_rows {
 }
 
 of_rows! { Epochs After BeforeTagInEpochs }
-
-/// Drives a re-keying until it is there.
-async fn drive<N: Convert>(table: &Rekeyed<N::Old, N, Movable>, is_back: bool, until: (State, Activity)) {
-    let reached = Arc::new(Notify::new());
-    let notify = Arc::clone(&reached);
-    let migration = table.migration().on_progress(move |progress| {
-        if (progress.state, progress.activity) == until {
-            notify.notify_one();
-        }
-    });
-    let driven = async { if is_back { migration.roll_back().await } else { migration.run().await } };
-    tokio::select! {
-        biased;
-        () = reached.notified() => {}
-        ended = driven => ended.unwrap(),
-    }
-    assert_eq!(migration.state().await.unwrap(), until.0);
-}
-
-/// A process that does not know the newest state yet meets it during a scan in no order.
-async fn retried<T>(scan: impl AsyncFn() -> Result<T, Error>) -> T {
-    for _ in 0..5 {
-        match scan().await {
-            Err(error) if error.is_retryable() => {}
-            ended => return ended.unwrap(),
-        }
-    }
-    scan().await.unwrap()
-}
 
 async fn check_scan<N: Convert, Q: Kind>(
     world: &mut World,
@@ -317,10 +286,10 @@ impl<N: Convert> Run<N> {
         let driver = self.driver.clone();
         self.stay().await;
         if self.world.rng.bool() {
-            drive::<N>(&driver, false, (State::Paused, Activity::Waiting)).await;
+            drive(&driver, false, (State::Paused, Activity::Waiting)).await;
             self.stay().await;
         }
-        drive::<N>(&driver, false, (State::Copying, Activity::Copying)).await;
+        drive(&driver, false, (State::Copying, Activity::Copying)).await;
         self.stay().await;
         self.copy_some().await;
         self.stay().await;
@@ -334,9 +303,9 @@ impl<N: Convert> Run<N> {
             let new = self.new;
             return self.end::<N>(NEW, new).await;
         }
-        drive::<N>(&driver, true, (State::RollbackPaused, Activity::Waiting)).await;
+        drive(&driver, true, (State::RollbackPaused, Activity::Waiting)).await;
         self.stay().await;
-        drive::<N>(&driver, true, (State::RollbackCopying, Activity::Copying)).await;
+        drive(&driver, true, (State::RollbackCopying, Activity::Copying)).await;
         self.stay().await;
         driver.migration().roll_back().await.unwrap();
         assert_eq!(self.stay().await, State::RolledBack);

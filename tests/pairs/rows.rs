@@ -348,6 +348,20 @@ pub(crate) fn wide_ttl(family: &str) -> Option<i64> {
     }
 }
 
+/// What every row type answers of its email, note and owner, by the names that it has for them.
+macro_rules! named {
+    ($leaf:ident, $email:ident, $note:ident, $owner:ident) => {
+        match $leaf {
+            Asked::Email(word) => Self::$email.equals(*word),
+            Asked::NoEmail => Self::$email.absent(),
+            Asked::Note(word) => Self::$note.equals(*word),
+            Asked::Owner(word) => Self::$owner.equals(*word),
+            Asked::HasOwner => Self::$owner.exists(),
+            asked => unreachable!("{asked:?}"),
+        }
+    };
+}
+
 macro_rules! wide {
     (
         $(#[$doc:meta])* $name:ident { $($fields:tt)* }
@@ -409,11 +423,6 @@ macro_rules! wide {
 
             fn condition(asked: &Asked) -> Condition<Self> {
                 asked.of(&|leaf| match leaf {
-                    Asked::Email(word) => Self::EMAIL.equals(*word),
-                    Asked::NoEmail => Self::EMAIL.absent(),
-                    Asked::Note(word) => Self::NOTE.equals(*word),
-                    Asked::Owner(word) => Self::OWNER.equals(*word),
-                    Asked::HasOwner => Self::OWNER.exists(),
                     Asked::Wide(wide) => match wide {
                         Wide::Name(word) => Self::NAME.equals(*word),
                         Wide::RankFrom(least) => Self::RANK.at_least(*least),
@@ -427,7 +436,7 @@ macro_rules! wide {
                         Wide::City(word) => Self::PLACE.city.equals(*word),
                         Wide::Hits => $hits,
                     },
-                    asked => unreachable!("{asked:?}"),
+                    leaf => named!(leaf, EMAIL, NOTE, OWNER),
                 })
             }
         }
@@ -620,14 +629,7 @@ impl Kind for Former {
     }
 
     fn condition(asked: &Asked) -> Condition<Self> {
-        asked.of(&|leaf| match leaf {
-            Asked::Email(word) => Self::MAIL.equals(*word),
-            Asked::NoEmail => Self::MAIL.absent(),
-            Asked::Note(word) => Self::NOTE.equals(*word),
-            Asked::Owner(word) => Self::HOLDER.equals(*word),
-            Asked::HasOwner => Self::HOLDER.exists(),
-            asked => unreachable!("{asked:?}"),
-        })
+        asked.of(&|leaf| named!(leaf, MAIL, NOTE, HOLDER))
     }
 }
 
@@ -698,13 +700,6 @@ impl Kind for Part {
     }
 
     fn condition(asked: &Asked) -> Condition<Self> {
-        asked.of(&|leaf| match leaf {
-            Asked::Email(word) => Self::EMAIL.equals(*word),
-            Asked::NoEmail => Self::EMAIL.absent(),
-            Asked::Note(word) => Self::NOTE.equals(*word),
-            Asked::Owner(word) => Self::OWNER.equals(*word),
-            Asked::HasOwner => Self::OWNER.exists(),
-            asked => unreachable!("{asked:?}"),
-        })
+        asked.of(&|leaf| named!(leaf, EMAIL, NOTE, OWNER))
     }
 }

@@ -77,9 +77,7 @@ impl Protocol for Dual {
                 return Some(match (log, op) {
                     ([], _) => get(table, key),
                     ([answer, ..], Op::Read) => Next::End(Self::value(answer.found)),
-                    ([answer, ..], _) => Next::Rows(vec![
-                        Some(Self::value(answer.found)).filter(|row| row.is_some()).into_iter().collect(),
-                    ]),
+                    ([answer, ..], _) => Next::Rows(vec![Self::value(answer.found).given()]),
                 });
             }
             Op::Put(val) => Change::Cell(Row::of(val), variant),
@@ -134,10 +132,6 @@ impl Protocol for Dual {
         }
     }
 
-    fn drops(&self, _: State) -> Option<usize> {
-        None
-    }
-
     fn ends_with(&self, now: State) -> Option<usize> {
         match now {
             New => Some(NEW),
@@ -152,9 +146,5 @@ impl Protocol for Dual {
 
     fn authority(&self, _: State, _: Stored, _: Stored) -> Option<usize> {
         None
-    }
-
-    fn variants(&self, _: Op) -> u8 {
-        1
     }
 }

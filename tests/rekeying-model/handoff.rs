@@ -239,9 +239,7 @@ impl Protocol for Handoff {
             (Op::Scan, Passing | Moving) if self.has(Bug::ScanMerges) => self.scan_merged(key, variant, log),
             // Every key has a row in the old table, since whoever writes flags it there: of those that are moved, the new row.
             (Op::Scan, _) => match self.client(view, Op::Read, key, variant, log)? {
-                Next::End(row) => {
-                    Next::Rows(vec![Some(row).filter(|row| row.is_some()).into_iter().collect()])
-                }
+                Next::End(row) => Next::Rows(vec![row.given()]),
                 next => next,
             },
             (_, Plain | Aborted) => one(OLD, vec![Change::Do(op)]),
@@ -284,10 +282,6 @@ impl Protocol for Handoff {
             Returned => vec![Aborted],
             New | Aborted => vec![],
         }
-    }
-
-    fn drops(&self, _: State) -> Option<usize> {
-        None
     }
 
     fn ends_with(&self, now: State) -> Option<usize> {

@@ -21,6 +21,11 @@ impl Row {
         self != Self::NONE
     }
 
+    /// What a scan gives of it.
+    pub(crate) fn given(self) -> Vec<Self> {
+        Some(self).filter(|row| row.is_some()).into_iter().collect()
+    }
+
     fn bit(self) -> u64 {
         1 << (self.val * 8 + self.inc)
     }

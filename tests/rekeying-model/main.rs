@@ -79,34 +79,22 @@ where
 
 /// Tests of models that hold in every state.
 macro_rules! holds {
-    ($($test:ident: $model:expr;)+) => {$(
-        #[test]
-        fn $test() {
-            let (names, text) = broken($model);
-            assert!(names.is_empty(), "{names:?}\n{text}");
-        }
-    )+};
+    ($($tests:tt)+) => { models! { true; holds: $($tests)+ } };
 }
 
 /// Tests of models with a bug, or with a limit of the protocol: something does not hold.
 macro_rules! found {
-    ($($test:ident: $model:expr;)+) => {$(
-        #[test]
-        fn $test() {
-            let (names, _) = broken($model);
-            assert!(!names.is_empty(), "it holds in every state");
-        }
-    )+};
+    ($($tests:tt)+) => { models! { true; found: $($tests)+ } };
 }
 
 /// As `holds` and `found`, with more states.
 macro_rules! long {
-    ($($tests:tt)+) => { more! { runs_long("models of re-keying with many states"); $($tests)+ } };
+    ($($tests:tt)+) => { models! { runs_long("models of re-keying with many states"); $($tests)+ } };
 }
 
 /// As `long`, with states for minutes.
 macro_rules! large {
-    ($($tests:tt)+) => { more! { runs_all(); $($tests)+ } };
+    ($($tests:tt)+) => { models! { runs_all(); $($tests)+ } };
 }
 
 /// Whether models run that take minutes.
@@ -118,13 +106,13 @@ fn runs_all() -> bool {
     runs
 }
 
-macro_rules! more {
+macro_rules! models {
     ($runs:expr; $verb:ident: $($test:ident: $model:expr;)+) => {$(
         #[test]
         fn $test() {
             if !$runs { return; }
             let (names, text) = broken($model);
-            assert!(more!(@ $verb names), "{names:?}\n{text}");
+            assert!(models!(@ $verb names), "not {}: {names:?}\n{text}", stringify!($verb));
         }
     )+};
     (@ holds $names:ident) => { $names.is_empty() };

@@ -212,7 +212,7 @@ impl Rekeying {
             Moved | New => new.iter().map(|new| new.row).collect(),
             _ => old.iter().zip(&new).map(|(old, new)| self.by_origins(*old, *new)).collect(),
         };
-        rows.into_iter().map(|row| Some(row).filter(|row| row.is_some()).into_iter().collect()).collect()
+        rows.into_iter().map(Row::given).collect()
     }
 
     /// A scan where the tables have other orders, while `base` is not written: the rows that are in `base` are given
@@ -236,7 +236,7 @@ impl Rekeying {
                             true => row.row,
                             false => self.by_origins(old, new),
                         };
-                        given.extend(Some(row).filter(|row| row.is_some()));
+                        given.extend(row.given());
                         base_done = true;
                     }
                     None => {}
@@ -286,9 +286,7 @@ impl Protocol for Rekeying {
         };
         let scan_one = |table| match log {
             [] => get(table, key),
-            [answer, ..] => {
-                Next::Rows(vec![Some(answer.found.row).filter(|row| row.is_some()).into_iter().collect()])
-            }
+            [answer, ..] => Next::Rows(vec![answer.found.row.given()]),
         };
         Some(match (op, view) {
             (Op::Read, Old | RolledBack) => read_one(OLD),

@@ -175,7 +175,9 @@ pub(crate) trait Protocol: Sized {
     fn next(&self, now: Self::State, moved: bool) -> Vec<Self::State>;
 
     /// The table whose flags are dropped in the state, once every process is in it.
-    fn drops(&self, now: Self::State) -> Option<usize>;
+    fn drops(&self, _now: Self::State) -> Option<usize> {
+        None
+    }
 
     /// The table that is left in a last state.
     fn ends_with(&self, now: Self::State) -> Option<usize>;
@@ -185,8 +187,9 @@ pub(crate) trait Protocol: Sized {
     /// Where a process in this state writes the key now: none where it waits, or in both.
     fn authority(&self, view: Self::State, old: Stored, new: Stored) -> Option<usize>;
 
-    fn variants(&self, op: Op) -> u8 {
-        if op == Op::Read { 2 } else { 1 }
+    /// How many choices a program of this operation has when it begins.
+    fn variants(&self, _op: Op) -> u8 {
+        1
     }
 
     /// What a scan that began at `key` can give so far; none where it cannot go on by another state.
@@ -288,6 +291,14 @@ impl<P: Protocol> Check<P> {
                 }
             }
             None => unreachable!("an operation that has begun waits for nothing but answers"),
+        }
+    }
+
+    /// What the driver's wait is for: no request outlives it whose sender has given up, unless requests are late.
+    fn wait(&self, w: &mut World<P::State>) {
+        if !self.late {
+            let now = w.now;
+            w.net.retain(|message| message.owner != Owner::Nobody || message.view == now);
         }
     }
 
@@ -482,20 +493,14 @@ impl<P: Protocol> Model for Check<P> {
                     }
                     w.mover[key] = Run::Idle;
                 }
-                if !self.late {
-                    let now = w.now;
-                    w.net.retain(|message| message.owner != Owner::Nobody || message.view == now);
-                }
+                self.wait(&mut w);
                 (w.before, w.now) = (w.now, state);
             }
             Action::DropFlags(table) => {
                 w.dropped[table] = true;
                 w.before = w.now;
                 w.tables[table].iter_mut().for_each(|stored| stored.flag = 0);
-                if !self.late {
-                    let now = w.now;
-                    w.net.retain(|message| message.owner != Owner::Nobody || message.view == now);
-                }
+                self.wait(&mut w);
             }
         }
         Some(w)

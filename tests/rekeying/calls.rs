@@ -7,8 +7,10 @@ use std::time::Duration;
 use keyderive::key::TableKey;
 use keyderive::row::{Condition, Versions};
 use keyderive::table::Reads;
-use keyderive::table::rekey::{Rekeyed, State};
+use keyderive::table::rekey::{PairKey, Rekeyed, State};
 use keyderive::{Client, Row, RowKey, Table};
+
+use crate::drive::retried;
 
 /// Short, so that the states follow each other soon, and longer than a busy machine keeps a process waiting.
 pub(super) const LEASE: Duration = Duration::from_secs(1);
@@ -90,7 +92,12 @@ pub(super) async fn open(client: &Client) -> Events {
 }
 
 /// Where a driver stops: it is dropped once it reports this state.
-pub(super) async fn drive_to(events: &Events, back: bool, state: State) {
+pub(super) async fn drive_to<O, N, R>(events: &Rekeyed<O, N, R>, back: bool, state: State)
+where
+    O: PairKey + for<'a> From<&'a N>,
+    N: PairKey,
+    R: Row + Send + Sync + 'static,
+{
     let reached = Arc::new(tokio::sync::Notify::new());
     let migration = {
         let reached = Arc::clone(&reached);
@@ -187,14 +194,7 @@ impl Expected {
             let matching = scan().matching(Event::KIND.equals("old")).collect().await.unwrap();
             assert_eq!(matching.len(), old, "{state}");
             if !matches!(state, State::Paused | State::RollbackPaused) {
-                let mut found = scan().unordered().keys_only().collect().await;
-                // A process that does not know the newest state yet meets it during the scan.
-                for _ in 0..5 {
-                    if found.as_ref().is_err_and(keyderive::Error::is_retryable) {
-                        found = scan().unordered().keys_only().collect().await;
-                    }
-                }
-                let mut found = found.unwrap();
+                let mut found = retried(async || scan().unordered().keys_only().collect().await).await;
                 found.sort();
                 assert_eq!(found, ordered, "{state}");
             }

@@ -12,9 +12,12 @@
 //! With `KEYDERIVE_REKEYING_LATE`, requests arrive up to so many milliseconds late. A driver waits for about 1,400, and what arrives
 //! later may be read and vanish; then only what stays is checked: no write that was acknowledged is lost, and no delete undone.
 
+#[path = "../system/calls.rs"]
+mod calls;
 mod history;
 mod network;
 mod process;
+mod rows;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -32,7 +35,8 @@ use keyderive::row::Mutation;
 use keyderive::table::rekey::State;
 use keyderive::{Client, Table};
 use keyderive_tests::emulator::Emulator;
-use keyderive_tests::linearizable::{self, Op, Operation, Outcome, Row, Verdict};
+use keyderive_tests::history::{Arrival, check};
+use keyderive_tests::linearizable::{self, Op, Operation, Outcome, Row};
 use keyderive_tests::proxy::{Log, Proxy};
 use keyderive_tests::{amount, runs_long, variable};
 use nix::sys::signal::{Signal, kill};
@@ -42,9 +46,12 @@ use tokio::sync::RwLock;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use self::history::{History, initial, now};
+use self::calls::number;
+use self::history::{Journals, initial, now};
 use self::network::{Broken, CONTROL, ProcessNetwork};
-use self::process::{Event, Goal, New, Old, Orders, ROLES, Role, key, number};
+use self::process::{Goal, Orders, ROLES, Role};
+use self::rows::Event;
+use crate::calls::{New, Old, key};
 
 /// The lease of the runs; the first wait of a driver is 6 s nevertheless.
 const LEASE: Duration = Duration::from_millis(400);
@@ -216,7 +223,7 @@ impl Process {
         };
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "chaos::process::runs_until_it_is_killed", "--nocapture", "--test-threads=1"])
-            .envs(orders.variables())
+            .envs([orders.variable()])
             .stdout(output("out"))
             .stderr(output("err"))
             .spawn()
@@ -565,85 +572,89 @@ impl Run {
     async fn check(&mut self, last: State, before: &HashMap<u64, Cells>, log: &Log) -> Report {
         let elapsed = self.begun.elapsed();
         let checking = Instant::now();
-        let mut history = History::default();
+        let mut journals = Journals::default();
         for slot in 0..ROLES.len() {
-            history.add(slot, &process::journal(&self.folder, slot));
+            journals.add(slot, &process::journal(&self.folder, slot));
         }
-        self.violations.append(&mut history.faults);
+        self.violations.append(&mut journals.faults);
         if self.setup.plan != Plan::Divided {
-            let lost = history.notes.keys().filter(|note| note.starts_with("a driver to"));
+            let lost = journals.notes.keys().filter(|note| note.starts_with("a driver to"));
             self.violations.extend(lost.map(|note| format!("a driver failed: {note}")));
         }
-        let mut landings: HashMap<(usize, u64), Vec<u64>> = HashMap::new();
-        for landed in &log.seen().applications {
-            landings.entry((landed.client, landed.id)).or_default().push(landed.arrived);
+        // As on one table, a write may land a second time.
+        let repeats = {
+            let seen = log.seen();
+            let arrivals = seen.applications.iter().map(|landed| Arrival {
+                client: landed.client,
+                at: landed.id,
+                arrived: landed.arrived,
+                begin: landed.sent,
+            });
+            journals.calls.add_repeats(arrivals).0
+        };
+        let mut keys = journals.calls.rows();
+        let written = keys.len();
+        journals.add_scans(&mut keys, self.setup.rows);
+        self.check_last(last, before, &mut keys).await;
+        if !self.setup.is_timely() {
+            keys.values_mut().for_each(|all| *all = linearizable::without_answers(std::mem::take(all)));
         }
-        let repeats: usize = (0..ROLES.len()).map(|slot| history.add_repeats(slot, &landings)).sum();
-        let written: Vec<u64> = history.keys.keys().copied().collect();
-        history.add_scans(self.setup.rows);
-        self.check_last(last, before, &mut history).await;
-        let operations: usize = history.keys.values().map(Vec::len).sum();
-        let mut longest = (Duration::ZERO, 0);
-        for (at, operations) in history.keys {
-            let begun = Instant::now();
-            let operations =
-                if self.setup.is_timely() { operations } else { linearizable::without_answers(operations) };
-            match linearizable::check(initial(at, self.setup.rows), &operations) {
-                Verdict::Holds => {}
-                Verdict::Violated(text) => self.violations.push(format!("row {at}: {text}")),
-                Verdict::Undecided => {
-                    self.violations.push(format!("row {at}: its history could not be decided"));
-                }
-            }
-            longest = longest.max((begun.elapsed(), at));
-        }
-        let summary = self.summary(elapsed, last, &history.outcomes, log);
+        let checked = check(keys, |at| initial(at, self.setup.rows));
+        self.violations.extend(checked.violations);
+        let undecided = |at: u64| format!("row {at}: its history could not be decided");
+        self.violations.extend(checked.undecided.into_iter().map(undecided));
+        let summary = self.summary(elapsed, last, &journals.outcomes, log);
         let summary = format!(
-            "{summary}; {} scans, {} of them whole, of {} rows; {} rows written, {repeats} writes landed \
-             again; {operations} operations checked in {:.1?}, the longest history in {:.1?}",
-            history.scans_ended,
-            history.whole_scans_ended,
-            history.scanned_rows,
-            written.len(),
+            "{summary}; {} scans, {} of them whole, of {} rows; {written} rows written, {repeats} writes landed \
+             again; {} operations checked in {:.1?}, the longest history in {:.1?}",
+            journals.scans_ended,
+            journals.whole_scans_ended,
+            journals.scanned_rows,
+            checked.operations,
             checking.elapsed(),
-            longest.0,
+            checked.longest,
         );
         println!("seed {}: {summary}: {} violations", self.setup.seed, self.violations.len());
-        for (note, count) in history.notes {
+        for (note, count) in journals.notes {
             println!("  {count} x {note}");
         }
         Report { violations: std::mem::take(&mut self.violations), summary }
     }
 
     /// Compares the last table with what was there before, and adds a last read of each row that was written.
-    async fn check_last(&mut self, last: State, before: &HashMap<u64, Cells>, history: &mut History) {
+    async fn check_last(
+        &mut self,
+        last: State,
+        before: &HashMap<u64, Cells>,
+        keys: &mut BTreeMap<u64, Vec<Operation>>,
+    ) {
         let begin = now();
-        let (table, rows): (_, Result<Vec<(u64, Event)>, _>) = match last {
-            State::RolledBack => {
-                let plain: Table<Old, Event> = self.client.table("events");
-                if let Err(error) = plain.verify().await {
-                    self.violations.push(format!("the old table, at the end: {error}"));
-                }
-                let rows = plain.scan(Old::scan()).collect().await;
-                (
-                    "events",
-                    rows.map(|rows| rows.into_iter().map(|(key, row)| (New::from(key).at, row)).collect()),
-                )
-            }
-            State::New => {
-                let plain: Table<New, Event> = self.client.table("events-16");
-                if let Err(error) = plain.verify().await {
-                    self.violations.push(format!("the new table, at the end: {error}"));
-                }
-                let rows = plain.scan(New::scan()).collect().await;
-                ("events-16", rows.map(|rows| rows.into_iter().map(|(key, row)| (key.at, row)).collect()))
-            }
+        let table = match last {
+            State::RolledBack => "events",
+            State::New => "events-16",
             _ => return,
         };
-        let rows: BTreeMap<u64, Event> = match rows {
-            Ok(rows) => rows.into_iter().collect(),
+        let read = async {
+            let mut rows = BTreeMap::new();
+            if last == State::New {
+                let plain: Table<New, Event> = self.client.table(table);
+                plain.verify().await?;
+                rows.extend(
+                    plain.scan(New::scan()).collect().await?.into_iter().map(|(key, row)| (key.at, row)),
+                );
+            } else {
+                let plain: Table<Old, Event> = self.client.table(table);
+                plain.verify().await?;
+                rows.extend(
+                    plain.scan(Old::scan()).collect().await?.into_iter().map(|(key, row)| (key.at, row)),
+                );
+            }
+            Ok::<_, keyderive::Error>(rows)
+        };
+        let rows = match read.await {
+            Ok(rows) => rows,
             Err(error) => {
-                self.violations.push(format!("the last table cannot be read: {error}"));
+                self.violations.push(format!("the last table, `{table}`: {error}"));
                 return;
             }
         };
@@ -651,7 +662,7 @@ impl Run {
         if info.family("keyderive-origin").is_some() {
             self.violations.push("the last table has origins".to_owned());
         }
-        for (at, operations) in &mut history.keys {
+        for (at, operations) in &mut *keys {
             match rows.get(at).map_or(Ok(Row::NONE), |row| row.state(*at)) {
                 Ok(found) => operations.push(Operation {
                     op: Op::Read,
@@ -665,7 +676,7 @@ impl Run {
         }
         // Cell by cell, with their times.
         let after = stored(&self.client.raw_table(table)).await;
-        for at in before.keys().chain(after.keys()).filter(|at| !history.keys.contains_key(at)) {
+        for at in before.keys().chain(after.keys()).filter(|at| !keys.contains_key(at)) {
             if before.get(at) != after.get(at) {
                 let (before, after) = (before.get(at), after.get(at));
                 self.violations

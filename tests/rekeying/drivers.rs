@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::table::rekey::{Activity, Rekeyed, State};
+use keyderive::table::rekey::{Activity, Migration, MigrationProgress, Rekeyed, State};
 use keyderive::{Client, Row};
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -51,6 +51,23 @@ async fn open(client: &Client) -> Pages {
     client.rekeyed("pages", "pages-4").await.unwrap()
 }
 
+/// A migration, and what it counts of the rows that it copies.
+fn counted(migration: Migration, count: fn(&MigrationProgress) -> u64) -> (Migration, Arc<AtomicU64>) {
+    let counted = Arc::new(AtomicU64::new(0));
+    let to = Arc::clone(&counted);
+    let migration = migration.on_progress(move |progress| {
+        if progress.activity == Activity::Copying {
+            to.store(count(progress), Ordering::Relaxed);
+        }
+    });
+    (migration, counted)
+}
+
+/// The rows that were copied, or found to be there.
+fn copied(progress: &MigrationProgress) -> u64 {
+    progress.rows.written + progress.rows.kept
+}
+
 async fn has_all_rows(pages: &Pages, rows: u64) {
     let found = pages.scan(New::scan(), Old::scan()).collect().await.unwrap();
     assert_eq!(found.len() as u64, rows);
@@ -64,34 +81,18 @@ async fn a_pass_goes_on_where_a_dead_driver_was() {
     let bigtable = created().await;
     let slow = slow(&bigtable, Method::CheckAndMutateRow, 100);
     let pages = open(&slow.client()).await;
-    let copied = Arc::new(AtomicU64::new(0));
-    let migration = {
-        let copied = Arc::clone(&copied);
-        pages.migration().parallel(1).on_progress(move |progress| {
-            if progress.activity == Activity::Copying {
-                copied.store(progress.rows.written + progress.rows.kept, Ordering::Relaxed);
-            }
-        })
-    };
+    let (migration, first) = counted(pages.migration().parallel(1), copied);
     let driver = tokio::spawn(async move { migration.run().await });
-    while copied.load(Ordering::Relaxed) < ROWS / 2 {
+    while first.load(Ordering::Relaxed) < ROWS / 2 {
         sleep(Duration::from_millis(100)).await;
     }
     driver.abort();
     drop(pages);
 
     let pages = open(&bigtable.client()).await;
-    let second = Arc::new(AtomicU64::new(0));
-    let migration = {
-        let second = Arc::clone(&second);
-        pages.migration().on_progress(move |progress| {
-            if progress.activity == Activity::Copying {
-                second.store(progress.rows.written + progress.rows.kept, Ordering::Relaxed);
-            }
-        })
-    };
+    let (migration, second) = counted(pages.migration(), copied);
     migration.run().await.unwrap();
-    let (first, second) = (copied.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
+    let (first, second) = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
     assert!(second < ROWS && second >= ROWS - first, "{first} and {second} of {ROWS}");
     assert_eq!(migration.state().await.unwrap(), State::Moved);
     has_all_rows(&pages, ROWS).await;
@@ -102,15 +103,8 @@ async fn a_pass_goes_on_where_a_dead_driver_was() {
 async fn rows_of_few_partitions_are_copied_at_the_same_time() {
     let bigtable = created().await;
     let pages = open(&slow(&bigtable, Method::CheckAndMutateRow, 100).client()).await;
-    let took = Arc::new(AtomicU64::new(0));
-    let migration = {
-        let took = Arc::clone(&took);
-        pages.migration().on_progress(move |progress| {
-            if progress.activity == Activity::Copying {
-                took.store(u64::try_from(progress.rows.elapsed.as_millis()).unwrap(), Ordering::Relaxed);
-            }
-        })
-    };
+    let millis = |progress: &MigrationProgress| u64::try_from(progress.rows.elapsed.as_millis()).unwrap();
+    let (migration, took) = counted(pages.migration(), millis);
     migration.run().await.unwrap();
     // 512 at a time.
     let (took, least) = (took.load(Ordering::Relaxed), ROWS * 100 / 512);
@@ -144,11 +138,7 @@ async fn another_driver_rolls_back_for_a_dead_one() {
 #[tokio::test(start_paused = true)]
 async fn a_driver_that_was_stopped_gives_way() {
     let bigtable = created().await;
-    let slow = bigtable.with_faults(Faults::seeded(0).delay(
-        Method::CheckAndMutateRow,
-        1.0,
-        Duration::from_millis(500),
-    ));
+    let slow = slow(&bigtable, Method::CheckAndMutateRow, 500);
     let (stopped, other) = (open(&slow.client()).await, open(&bigtable.client()).await);
     let migration = stopped.migration().parallel(1);
     let driver = tokio::spawn(async move { migration.run().await });

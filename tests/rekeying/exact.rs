@@ -2,7 +2,6 @@
 //! table, and rows whose cells expire.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
@@ -10,38 +9,11 @@ use keyderive::client::RawTable;
 use keyderive::embedded::{Bigtable, FaultRule, Faults, Method};
 use keyderive::row::{Condition, Mutation, RowFilter};
 use keyderive::table::diff::{RowDifference, TableDiff};
-use keyderive::table::rekey::{Activity, PairKey, Rekeyed, State};
-use keyderive::{Client, GcRule, Row, RowKey};
+use keyderive::table::rekey::{Activity, Rekeyed, State};
+use keyderive::{Client, GcRule, Row};
 
+use crate::drive::drive;
 use crate::keys::{New, Old};
-
-/// Runs a driver until it reports this state and activity, and drops it there; or until it ends.
-pub(crate) async fn drive<O, N, R>(table: &Rekeyed<O, N, R>, back: bool, until: (State, Activity))
-where
-    O: PairKey + for<'a> From<&'a N>,
-    N: PairKey,
-    R: Row + Send + Sync + 'static,
-{
-    let reached = Arc::new(tokio::sync::Notify::new());
-    let notify = Arc::clone(&reached);
-    let migration = table.migration().on_progress(move |progress| {
-        if (progress.state, progress.activity) == until {
-            notify.notify_one();
-        }
-    });
-    let driven = async {
-        match back {
-            true => migration.roll_back().await,
-            false => migration.run().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        () = reached.notified() => {}
-        ended = driven => ended.unwrap(),
-    }
-    assert_eq!(migration.state().await.unwrap(), until.0);
-}
 
 /// Whether a row is found that the new table has alone.
 fn has_extra(found: &TableDiff, key: &[u8]) -> bool {
@@ -180,36 +152,16 @@ mod of_rows {
     //! New keys that share one of the old table.
 
     use super::*;
-
-    #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    struct OfShop {
-        shop: String,
-        id: u64,
-    }
-
-    impl From<&OfShop> for Old {
-        fn from(key: &OfShop) -> Self {
-            Self { id: key.id }
-        }
-    }
-
-    #[derive(Row, Clone, Debug, PartialEq)]
-    struct Sale {
-        shop: String,
-        total: i64,
-    }
+    use crate::keys::{OfShop, Sale, create_sales, open_sales};
 
     fn sale(shop: &str, total: i64) -> (OfShop, Sale) {
-        (OfShop { shop: shop.into(), id: 1 }, Sale { shop: shop.into(), total })
+        crate::keys::sale(shop, 1, total)
     }
 
     /// The old table has the row of `b` alone.
     async fn sales(client: &Client) -> Rekeyed<Old, OfShop, Sale> {
-        let old = client.table::<Old, Sale>("sales");
-        old.create().without_row_key_schema().await.unwrap();
-        old.put(&Old { id: 1 }, &sale("b", 2).1).await.unwrap();
-        let key_of = |old: &Old, sale: &Sale| OfShop { shop: sale.shop.clone(), id: old.id };
-        client.rekeyed_by_row("sales", "by-shop", key_of).await.unwrap()
+        create_sales(client).await.put(&Old { id: 1 }, &sale("b", 2).1).await.unwrap();
+        open_sales(client).await
     }
 
     async fn scanned(sales: &Rekeyed<Old, OfShop, Sale>) -> Vec<(OfShop, Sale)> {
@@ -302,9 +254,7 @@ mod of_rows {
             let late =
                 FaultRule::delay(Duration::from_secs(1)).methods([Method::ReadRows]).skip(delayed).times(1);
             let faults = Faults::seeded(0).rule(late);
-            let slow = bigtable.with_faults(faults).client();
-            let key_of = |old: &Old, sale: &Sale| OfShop { shop: sale.shop.clone(), id: old.id };
-            let sales = slow.rekeyed_by_row::<Old, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
+            let sales = open_sales(&bigtable.with_faults(faults).client()).await;
             old.put(&Old { id: 1 }, &of_b).await.unwrap();
             let replace = async {
                 tokio::time::sleep(Duration::from_millis(500)).await;

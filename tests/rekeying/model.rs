@@ -28,7 +28,7 @@ use keyderive::table::rekey::{Activity, Pair, Rekeyed, State};
 use keyderive::{Error, ErrorKind, GcRule, Row, RowKey as _, Scan};
 use keyderive_tests::amount;
 
-use crate::exact::drive;
+use crate::drive::{drive, retried};
 use layouts::{ByRow, Layout, OtherOrder, SameOrder};
 
 const SEED: &str = "KEYDERIVE_REKEYING_MODEL_SEED";
@@ -564,7 +564,7 @@ impl<L: Layout> Run<L> {
             expected.reverse();
         }
         let shown = format!("{state} {filter:?} {shop:?}, unordered {is_unordered}, reversed {is_reversed}");
-        let rows = retried(|| scan().collect()).await;
+        let rows = retried(async || scan().collect().await).await;
         let mut rows: Vec<_> = rows.into_iter().map(|(key, job)| (L::key(&key), job)).collect();
         if is_unordered {
             rows.sort_by_key(|row| row.0);
@@ -572,17 +572,21 @@ impl<L: Layout> Run<L> {
         assert_eq!(rows, expected, "{shown}");
         match self.rng.u32(..3) {
             0 => {
-                let keys = retried(|| scan().keys_only().collect()).await;
+                let keys = retried(async || scan().keys_only().collect().await).await;
                 let mut keys: Vec<_> = keys.iter().map(L::key).collect();
                 if is_unordered {
                     keys.sort_unstable();
                 }
                 assert_eq!(keys, expected.iter().map(|row| row.0).collect::<Vec<_>>(), "keys of {shown}");
             }
-            1 => assert_eq!(retried(|| scan().count()).await, expected.len() as u64, "count of {shown}"),
+            1 => assert_eq!(
+                retried(async || scan().count().await).await,
+                expected.len() as u64,
+                "count of {shown}"
+            ),
             _ => {
                 let limit = self.rng.usize(1..6);
-                let some = retried(|| scan().limit(limit as u64).collect()).await;
+                let some = retried(async || scan().limit(limit as u64).collect().await).await;
                 let some: Vec<_> = some.into_iter().map(|(key, job)| (L::key(&key), job)).collect();
                 let mut distinct: Vec<_> = some.iter().map(|row| row.0).collect();
                 distinct.sort_unstable();
@@ -717,17 +721,6 @@ impl<L: Layout> Run<L> {
         let visible = self.rows.values().filter(|cells| cells.visible().count() > 0);
         assert_eq!(rows, visible.count() as u64);
     }
-}
-
-/// A process that does not know the newest state yet meets it during a scan in no order.
-async fn retried<T, F: Future<Output = Result<T, Error>>>(scan: impl Fn() -> F) -> T {
-    for _ in 0..5 {
-        match scan().await {
-            Err(error) if error.is_retryable() => {}
-            ended => return ended.unwrap(),
-        }
-    }
-    scan().await.unwrap()
 }
 
 /// Makes a run on a clock that jumps over its waits.

@@ -11,32 +11,11 @@ use futures_util::stream::{self, StreamExt as _};
 use keyderive::client::ReadRows;
 use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
 use keyderive::row::Sum;
-use keyderive::{Client, ErrorKind, Row, RowKey};
+use keyderive::{Client, ErrorKind, Row};
 use tokio::runtime;
 use tokio::time::{advance, sleep};
 
-#[derive(RowKey, Clone, Debug, PartialEq)]
-struct Old {
-    id: u64,
-}
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-#[salt(range = 4, over = "id")]
-struct New {
-    id: u64,
-}
-
-impl From<Old> for New {
-    fn from(Old { id }: Old) -> Self {
-        Self { id }
-    }
-}
-
-impl From<&New> for Old {
-    fn from(New { id }: &New) -> Self {
-        Self { id: *id }
-    }
-}
+use crate::keys::{New, Old};
 
 #[derive(Row, Clone, Debug, PartialEq)]
 struct User {
@@ -235,6 +214,15 @@ impl Way {
     }
 }
 
+/// For each row before it is written: stands still before one of them, while this happens.
+fn before_one(bigtable: &Bigtable, meanwhile: Meanwhile, still: Duration) -> impl Fn(u64) + Send + Sync {
+    move |id| {
+        if id == BEFORE {
+            meanwhile.happens(bigtable, still);
+        }
+    }
+}
+
 /// How many rows a call says may be in a table that is not read.
 fn unread(error: &str) -> u64 {
     let Some((_, rest)) = error.split_once("up to ") else { return 0 };
@@ -258,13 +246,7 @@ async fn a_call_that_stood_still_fails_before_it_writes_another_row() {
             let place = format!("{way:?}, {meanwhile:?}");
             let bigtable = created(way).await;
             let client = bigtable.client();
-            let written = way
-                .run(&client, |id| {
-                    if id == BEFORE {
-                        meanwhile.happens(&bigtable, MINUTE);
-                    }
-                })
-                .await;
+            let written = way.run(&client, before_one(&bigtable, meanwhile, MINUTE)).await;
             let said = match meanwhile.loses_rows() {
                 true => unread(&written.expect_err(&place)),
                 false => {
@@ -318,12 +300,7 @@ async fn the_table_is_asked_for_only_after_a_pause() {
             client.table::<Old, User>("source").count(Old::scan()).await.unwrap();
             // A copy reads both tables before it begins.
             let before = bigtable.calls(Method::GetTable) + if way == Way::Copy { 2 } else { 0 };
-            let pause = |id| {
-                if id == BEFORE {
-                    stand_still(&bigtable, still, async |_| ());
-                }
-            };
-            way.run(&client, pause).await.unwrap();
+            way.run(&client, before_one(&bigtable, Meanwhile::Nothing, still)).await.unwrap();
             let asked = bigtable.calls(Method::GetTable) - before;
             assert!(asked <= allowed, "{way:?}, {still:?}: {asked}");
             assert!(still < MINUTE || asked > 0, "{way:?}, {still:?}: {asked}");
@@ -342,12 +319,7 @@ async fn an_answer_that_is_lost_is_asked_for_again() {
                 faults.fail_nth(Method::GetTable, first + number, Fault::unavailable().after_the_call())
             });
             let client = bigtable.with_faults(lost).client();
-            let pause = |id| {
-                if id == BEFORE {
-                    meanwhile.happens(&bigtable, MINUTE);
-                }
-            };
-            let written = way.run(&client, pause).await;
+            let written = way.run(&client, before_one(&bigtable, meanwhile, MINUTE)).await;
             assert_eq!(written.is_err(), meanwhile == Meanwhile::Rekeyed, "{place}: {written:?}");
         }
     }
@@ -368,12 +340,8 @@ async fn a_program_that_may_not_ask_writes_on() {
         });
         let client = refused.client();
         let before = refused.calls(Method::GetTable);
-        let pause = |id| {
-            if id == BEFORE {
-                stand_still(&bigtable, Duration::from_secs(30), async |_| ());
-            }
-        };
-        way.run(&client, pause).await.unwrap();
+        let still = Duration::from_secs(30);
+        way.run(&client, before_one(&bigtable, Meanwhile::Nothing, still)).await.unwrap();
         assert_eq!(stored(&bigtable, "users").await, ROWS, "{way:?}");
         let asked = refused.calls(Method::GetTable) - before;
         assert!(asked <= if way == Way::Copy { 5 } else { 1 }, "{way:?}: {asked}");
@@ -410,12 +378,7 @@ async fn a_table_that_was_created_again_before_a_call_is_not_taken_for_the_one_b
         let client = bigtable.client();
         client.table::<Old, User>("users").count(Old::scan()).await.unwrap();
         Meanwhile::CreatedAgain.happens(&bigtable, MINUTE);
-        let pause = |id| {
-            if id == BEFORE {
-                stand_still(&bigtable, MINUTE, async |_| ());
-            }
-        };
-        match (way, way.run(&client, pause).await) {
+        match (way, way.run(&client, before_one(&bigtable, Meanwhile::Nothing, MINUTE)).await) {
             (Way::PutAll | Way::UpdateAll, Err(error)) => assert!(error.contains("created again"), "{error}"),
             (_, written) => {
                 written.unwrap();
@@ -432,13 +395,9 @@ async fn an_old_definition_hides_no_table_that_is_created_again() {
         let bigtable = created(way).await;
         let client = bigtable.client();
         client.table::<Old, User>("users").count(Old::scan()).await.unwrap();
-        stand_still(&bigtable, MINUTE, async |_| ());
-        let pause = |id| {
-            if id == BEFORE {
-                Meanwhile::CreatedAgain.happens(&bigtable, MINUTE);
-            }
-        };
-        let error = way.run(&client, pause).await.expect_err(&format!("{way:?}"));
+        Meanwhile::Nothing.happens(&bigtable, MINUTE);
+        let written = way.run(&client, before_one(&bigtable, Meanwhile::CreatedAgain, MINUTE)).await;
+        let error = written.expect_err(&format!("{way:?}"));
         assert!(error.contains("created again"), "{way:?}: {error}");
     }
 }

@@ -356,57 +356,30 @@ mod of_rows {
     //! New keys that are made of a row's fields.
 
     use super::*;
-
-    #[derive(RowKey, Clone, Debug, PartialEq)]
-    struct Number {
-        order: u64,
-    }
-
-    #[derive(RowKey, Clone, Debug, PartialEq)]
-    struct OfShop {
-        shop: String,
-        order: u64,
-    }
-
-    impl From<&OfShop> for Number {
-        fn from(key: &OfShop) -> Self {
-            Self { order: key.order }
-        }
-    }
-
-    #[derive(Row, Clone, Debug, PartialEq)]
-    struct Sale {
-        shop: String,
-        total: i64,
-        #[row(counter)]
-        seen: i64,
-    }
+    use crate::keys::{self, OfShop, Sale, create_sales, open_sales};
 
     fn sale(order: u64) -> (OfShop, Sale) {
-        let shop = format!("shop-{}", order % 3);
-        (OfShop { shop: shop.clone(), order }, Sale { shop, total: 1, seen: 0 })
+        keys::sale(&format!("shop-{}", order % 3), order, 1)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_field_of_the_row_becomes_one_of_the_key() {
         let client = Client::embedded();
-        let old = client.table::<Number, Sale>("sales");
-        old.create().without_row_key_schema().await.unwrap();
-        for order in 0..20 {
-            old.put(&Number { order }, &sale(order).1).await.unwrap();
+        let old = create_sales(&client).await;
+        for id in 0..20 {
+            old.put(&keys::Old { id }, &sale(id).1).await.unwrap();
         }
-        let key_of = |old: &Number, sale: &Sale| OfShop { shop: sale.shop.clone(), order: old.order };
-        let sales = client.rekeyed_by_row::<Number, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
+        let sales = open_sales(&client).await;
         assert!(sales.migration().check().await.unwrap().is_ok());
         let check = async |rows: u64| {
             for order in 0..rows {
                 let (key, row) = sale(order);
                 assert_eq!(sales.get(&key).await.unwrap(), Some(row), "{order}");
-                let other = OfShop { shop: "shop-x".into(), order };
+                let other = OfShop { shop: "shop-x".into(), id: order };
                 assert_eq!(sales.get(&other).await.unwrap(), None, "{order}");
                 assert!(!sales.exists(&other).await.unwrap());
             }
-            let all = sales.scan(OfShop::scan(), Number::scan()).unordered().collect().await.unwrap();
+            let all = sales.scan(OfShop::scan(), keys::Old::scan()).unordered().collect().await.unwrap();
             assert_eq!(all.len() as u64, rows);
             assert!(all.iter().all(|(key, row)| key.shop == row.shop));
         };
@@ -426,15 +399,12 @@ mod of_rows {
     #[tokio::test(start_paused = true)]
     async fn a_key_does_not_reach_the_row_of_another_key() {
         let client = Client::embedded();
-        let old = client.table::<Number, Sale>("sales");
-        old.create().without_row_key_schema().await.unwrap();
-        let key_of = |old: &Number, sale: &Sale| OfShop { shop: sale.shop.clone(), order: old.order };
-        let sales = client.rekeyed_by_row::<Number, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
+        let old = create_sales(&client).await;
+        let sales = open_sales(&client).await;
         let (own, row) = sale(1);
         sales.put(&own, &row).await.unwrap();
-        let other = OfShop { shop: "shop-x".into(), order: 1 };
-        let others = Sale { shop: "shop-x".into(), total: 9, seen: 0 };
-        let absent = OfShop { shop: "shop-x".into(), order: 2 };
+        let (other, others) = keys::sale("shop-x", 1, 9);
+        let absent = OfShop { shop: "shop-x".into(), id: 2 };
         let exists = || Sale::TOTAL.at_least(0);
 
         // Nothing to delete.
@@ -455,7 +425,7 @@ mod of_rows {
         for error in [
             // Rows that would have another key than that of the call, or none.
             sales.put(&own, &others).await.unwrap_err(),
-            sales.put(&OfShop { shop: "shop-y".into(), order: 2 }, &others).await.unwrap_err(),
+            sales.put(&OfShop { shop: "shop-y".into(), id: 2 }, &others).await.unwrap_err(),
             sales.update(&own).set(Sale::SHOP, "shop-x").await.unwrap_err(),
             sales.update(&absent).set(Sale::TOTAL, 5).await.unwrap_err(),
             sales.increment(&absent, Sale::SEEN, 1).await.unwrap_err(),
@@ -465,7 +435,7 @@ mod of_rows {
         assert!(!sales.put_if(&absent, &others, exists()).await.unwrap());
         assert!(!sales.delete_if(&absent, exists()).await.unwrap());
         assert_eq!(sales.get(&own).await.unwrap(), Some(row.clone()));
-        assert_eq!(old.count(Number::scan()).await.unwrap(), 1);
+        assert_eq!(old.count(keys::Old::scan()).await.unwrap(), 1);
 
         // Calls by the row's own key do what they say.
         sales.update(&own).set(Sale::TOTAL, 2).await.unwrap();
@@ -494,16 +464,14 @@ mod of_rows {
     #[tokio::test(start_paused = true)]
     async fn lost_answers_do_no_harm() {
         let bigtable = Bigtable::in_memory();
-        bigtable.client().table::<Number, Sale>("sales").create().without_row_key_schema().await.unwrap();
+        let old = create_sales(&bigtable.client()).await;
         let lost = || Fault::unavailable().after_the_call();
         let faults = Faults::seeded(7).fail(Method::CheckAndMutateRow, 0.3, lost()).fail(
             Method::MutateRow,
             0.3,
             lost(),
         );
-        let client = bigtable.with_faults(faults).client();
-        let key_of = |old: &Number, sale: &Sale| OfShop { shop: sale.shop.clone(), order: old.order };
-        let sales = client.rekeyed_by_row::<Number, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
+        let sales = open_sales(&bigtable.with_faults(faults).client()).await;
         for order in 0..100 {
             let (key, row) = sale(order);
             sales.put(&key, &row).await.unwrap();
@@ -513,24 +481,17 @@ mod of_rows {
                 assert!(!sales.exists(&key).await.unwrap());
             }
         }
-        let stored = bigtable.client().table::<Number, Sale>("sales").count(Number::scan()).await.unwrap();
-        assert_eq!(stored, 66);
+        assert_eq!(old.count(keys::Old::scan()).await.unwrap(), 66);
     }
 
     /// Of several programs that give the place of a row to several keys, one wins, and the others are told.
     #[tokio::test(start_paused = true)]
     async fn one_of_several_keys_gets_a_place() {
         let bigtable = Bigtable::in_memory();
-        bigtable.client().table::<Number, Sale>("sales").create().without_row_key_schema().await.unwrap();
+        create_sales(&bigtable.client()).await;
         let slow = Faults::seeded(0).delay(Method::CheckAndMutateRow, 1.0, Duration::from_millis(200));
-        let client = bigtable.with_faults(slow).client();
-        let key_of = |old: &Number, sale: &Sale| OfShop { shop: sale.shop.clone(), order: old.order };
-        let sales = client.rekeyed_by_row::<Number, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
-        let rows: Vec<_> = ["a", "b", "c"]
-            .map(|shop| {
-                (OfShop { shop: shop.into(), order: 1 }, Sale { shop: shop.into(), total: 1, seen: 0 })
-            })
-            .into();
+        let sales = open_sales(&bigtable.with_faults(slow).client()).await;
+        let rows: Vec<_> = ["a", "b", "c"].map(|shop| keys::sale(shop, 1, 1)).into();
         let puts = join_all(rows.iter().map(|(key, row)| sales.put(key, row))).await;
         assert_eq!(puts.iter().filter(|put| put.is_ok()).count(), 1, "{puts:?}");
         for ((key, row), put) in rows.iter().zip(&puts) {

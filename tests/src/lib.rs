@@ -9,6 +9,7 @@ mod faults;
 pub mod fixtures;
 mod folder;
 pub mod fuzz;
+pub mod history;
 pub mod hostile;
 /// The checker of the models, which `linearizable` is compared with.
 #[cfg(test)]

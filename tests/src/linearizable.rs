@@ -7,8 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
+use serde::{Deserialize, Serialize};
+
 /// What a row holds. All zero: no row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Row {
     /// The number of the last write of the whole row.
     pub whole: u32,
@@ -30,7 +32,7 @@ impl Row {
 }
 
 /// An operation on one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Op {
     /// Replaces the row.
     Put(u32),
@@ -49,14 +51,39 @@ pub enum Op {
         /// Their new value.
         to: u32,
     },
+    /// Replaces the row where some columns have this value.
+    Replace {
+        /// The value that they must have.
+        from: u32,
+        /// The new row.
+        to: u32,
+    },
     /// Reads the row.
     Read,
     /// Asks whether there is a row.
     Exists,
 }
 
+impl Op {
+    /// The number of the write, if it has one.
+    #[must_use]
+    pub fn id(self) -> Option<u32> {
+        match self {
+            Self::Put(id) | Self::Set(id) | Self::Claim(id) => Some(id),
+            Self::Swap { to, .. } | Self::Replace { to, .. } => Some(to),
+            Self::Increment(_) | Self::Delete | Self::Read | Self::Exists => None,
+        }
+    }
+
+    /// Whether it writes only where a condition holds.
+    #[must_use]
+    pub fn is_conditional(self) -> bool {
+        matches!(self, Self::Claim(_) | Self::Swap { .. } | Self::Replace { .. })
+    }
+}
+
 /// What the caller received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Nothing: it may be applied at any time from its beginning on, or never.
     Unknown,
@@ -86,8 +113,16 @@ pub struct Operation {
 }
 
 impl Operation {
-    fn is_read(&self) -> bool {
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
         matches!(self.op, Op::Read | Op::Exists)
+    }
+
+    /// Whether it leaves the same row when it is applied twice, so that clients retry it.
+    #[must_use]
+    pub fn may_repeat(&self) -> bool {
+        matches!(self.op, Op::Put(_) | Op::Set(_) | Op::Delete)
     }
 
     /// Whether the answer of a read is right for this row.
@@ -116,6 +151,7 @@ impl Operation {
             }
             Op::Claim(id) => conditional(row == Row::NONE, Row::of(id)),
             Op::Swap { from, to } => conditional(row.val == from, Row { val: to, ..row }),
+            Op::Replace { from, to } => conditional(row.val == from, Row::of(to)),
             Op::Read | Op::Exists => Some(row),
         }
     }
@@ -124,7 +160,7 @@ impl Operation {
     fn without_answer(mut self) -> Option<Self> {
         match (self.op, self.outcome) {
             (Op::Read | Op::Exists, _) | (_, Outcome::Is(false)) => return None,
-            (Op::Claim(id), Outcome::Is(true)) => self.op = Op::Put(id),
+            (Op::Claim(id) | Op::Replace { to: id, .. }, Outcome::Is(true)) => self.op = Op::Put(id),
             (Op::Swap { to, .. }, Outcome::Is(true)) => self.op = Op::Set(to),
             _ => {}
         }
@@ -152,7 +188,7 @@ impl Seen {
                 self.incs |= row.incs;
             }
             (_, Outcome::Counted(counted)) => self.incs |= counted,
-            (Op::Swap { from, .. }, _) => drop(self.ids.insert(from)),
+            (Op::Swap { from, .. } | Op::Replace { from, .. }, _) => drop(self.ids.insert(from)),
             _ => {}
         }
     }
@@ -160,9 +196,8 @@ impl Seen {
     /// Whether it has this write; nobody sees which delete it was.
     fn has(&self, op: Op) -> bool {
         match op {
-            Op::Put(id) | Op::Set(id) | Op::Claim(id) | Op::Swap { to: id, .. } => self.ids.contains(&id),
             Op::Increment(bit) => self.incs & 1 << bit != 0,
-            Op::Delete | Op::Read | Op::Exists => false,
+            op => op.id().is_some_and(|id| self.ids.contains(&id)),
         }
     }
 }
@@ -380,6 +415,19 @@ fn hide(operations: &[Operation], events: &[Event], last: usize, hidden: &mut Ha
 /// When an operation begins or ends, whether it ends, and which one it is.
 type Event = (u64, bool, usize);
 
+/// The events of a history, in order. An operation of unknown outcome has no end.
+fn events_of(operations: &[Operation]) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (at, operation) in operations.iter().enumerate() {
+        events.push((operation.begin, false, at));
+        if operation.outcome != Outcome::Unknown {
+            events.push((operation.end, true, at));
+        }
+    }
+    events.sort_unstable();
+    events
+}
+
 /// Why a search has found no order.
 enum Stop {
     /// None explains the last of these events.
@@ -389,14 +437,7 @@ enum Stop {
 
 /// Looks for an order that explains every answer, with the `hidden` writes anywhere.
 fn search(first: Row, operations: &[Operation], effort: Effort, hidden: &HashSet<usize>) -> Result<(), Stop> {
-    let mut events = Vec::new();
-    for (at, operation) in operations.iter().enumerate() {
-        events.push((operation.begin, false, at));
-        if operation.outcome != Outcome::Unknown {
-            events.push((operation.end, true, at));
-        }
-    }
-    events.sort_unstable();
+    let mut events = events_of(operations);
     let mut search = Search { operations, open: [None; MOST_OPEN], unknown: Vec::new(), hidden };
     let mut orders = Orders::default();
     orders.insert(Order { row: first, taken: 0, used: Used::default() });
@@ -499,16 +540,8 @@ mod tests {
     fn by_model(first: Row, operations: &[Operation]) -> bool {
         let row =
             |row: Row| ModelRow { val: u8::try_from(row.val).unwrap(), inc: u8::try_from(row.incs).unwrap() };
-        let mut events = Vec::new();
-        for (at, operation) in operations.iter().enumerate() {
-            events.push((operation.begin, false, at));
-            if operation.outcome != Outcome::Unknown {
-                events.push((operation.end, true, at));
-            }
-        }
-        events.sort_unstable();
         let mut lin = Lin::new(row(first));
-        events.into_iter().all(|(_, is_end, at)| {
+        events_of(operations).into_iter().all(|(_, is_end, at)| {
             let (id, operation) = (u8::try_from(at).unwrap(), &operations[at]);
             match (is_end, operation.outcome) {
                 (false, _) => {
@@ -584,66 +617,78 @@ mod tests {
         }
     }
 
+    /// An operation, and when it began and ended.
     fn operation(op: Op, outcome: Outcome, begin: u64, end: u64) -> Operation {
         Operation { op, outcome, begin, end, by: String::new() }
+    }
+
+    fn put(id: u32, begin: u64) -> Operation {
+        operation(Op::Put(id), Outcome::Done, begin, begin + 10)
     }
 
     fn read(found: Row, begin: u64, end: u64) -> Operation {
         operation(Op::Read, Outcome::Found(found), begin, end)
     }
 
-    /// Whether there is an order of these operations on a row that is not there at first.
-    fn holds(operations: &[Operation]) -> bool {
-        check(Row::NONE, operations) == Verdict::Holds
+    fn increment(outcome: Outcome) -> Operation {
+        operation(Op::Increment(0), outcome, 10, 20)
     }
 
-    #[test]
-    fn a_lost_write_is_found() {
-        let put = |outcome| operation(Op::Put(1), outcome, 10, 20);
-        assert!(!holds(&[put(Outcome::Done), read(Row::NONE, 30, 40)]));
-        assert!(holds(&[put(Outcome::Done), read(Row::NONE, 15, 40)]));
-        assert!(holds(&[put(Outcome::Unknown), read(Row::NONE, 30, 40), read(Row::of(1), 50, 60)]));
-        // Also where only the last read counts.
-        let lost = [put(Outcome::Done), read(Row::of(1), 30, 40), read(Row::NONE, 50, 60)];
-        assert!(!holds(&without_answers(lost.to_vec())));
+    fn conditional(op: Op, is: bool) -> Operation {
+        operation(op, Outcome::Is(is), 10, 20)
     }
 
-    #[test]
-    fn a_stale_read_is_found() {
-        let put = |id, begin, end| operation(Op::Put(id), Outcome::Done, begin, end);
-        let puts = [put(1, 10, 20), put(2, 30, 40)];
-        let holds_with = |reads: &[Operation]| holds(&[&puts, reads].concat());
-        assert!(!holds_with(&[read(Row::of(1), 50, 60)]));
-        assert!(!holds_with(&[read(Row::of(2), 31, 33), read(Row::of(1), 35, 60)]));
-        assert!(holds_with(&[read(Row::of(1), 31, 33), read(Row::of(2), 35, 60)]));
-        let gone = operation(Op::Delete, Outcome::Done, 50, 60);
-        assert!(!holds_with(&[gone, read(Row::of(2), 70, 80)]));
+    fn counter(incs: u64) -> Row {
+        Row { incs, ..Row::NONE }
     }
 
-    #[test]
-    fn a_duplicate_increment_is_found() {
-        let increment = |outcome| operation(Op::Increment(0), outcome, 10, 20);
-        let counter = |incs| Row { incs, ..Row::NONE };
-        assert!(holds(&[increment(Outcome::Counted(1)), read(counter(1), 30, 40)]));
+    /// Tests of histories of a row that is not there at first, and whether each has an order.
+    macro_rules! histories {
+        ($($test:ident: $([$($operation:expr),+] $holds:literal)+;)+) => {$(
+            #[test]
+            fn $test() {
+                $(
+                    let verdict = check(Row::NONE, &[$($operation),+]);
+                    assert_eq!(verdict == Verdict::Holds, $holds, "{verdict:?}: {}", stringify!($($operation),+));
+                )+
+            }
+        )+};
+    }
+
+    const GONE: Op = Op::Delete;
+
+    histories! {
+        a_lost_write_is_found:
+            [put(1, 10), read(Row::NONE, 30, 40)] false
+            [put(1, 10), read(Row::NONE, 15, 40)] true
+            [operation(Op::Put(1), Outcome::Unknown, 10, 20), read(Row::NONE, 30, 40), read(Row::of(1), 50, 60)] true;
+        a_stale_read_is_found:
+            [put(1, 10), put(2, 30), read(Row::of(1), 50, 60)] false
+            [put(1, 10), put(2, 30), read(Row::of(2), 31, 33), read(Row::of(1), 35, 60)] false
+            [put(1, 10), put(2, 30), read(Row::of(1), 31, 33), read(Row::of(2), 35, 60)] true
+            [put(1, 10), put(2, 30), operation(GONE, Outcome::Done, 50, 60), read(Row::of(2), 70, 80)] false;
         // A bit that is added twice becomes the next one.
-        assert!(!holds(&[increment(Outcome::Done), read(counter(2), 30, 40)]));
-        assert!(!holds(&[increment(Outcome::Counted(2))]));
-        let gone = operation(Op::Delete, Outcome::Done, 30, 40);
-        assert!(!holds(&[increment(Outcome::Done), gone, read(counter(1), 50, 60)]));
+        a_duplicate_increment_is_found:
+            [increment(Outcome::Counted(1)), read(counter(1), 30, 40)] true
+            [increment(Outcome::Done), read(counter(2), 30, 40)] false
+            [increment(Outcome::Counted(2))] false
+            [increment(Outcome::Done), operation(GONE, Outcome::Done, 30, 40), read(counter(1), 50, 60)] false;
+        a_mix_of_two_writes_is_found:
+            [put(1, 10), put(2, 10), read(Row { whole: 1, val: 2, incs: 0 }, 30, 40)] false;
+        two_claims_of_one_row_are_found:
+            [conditional(Op::Claim(1), true), conditional(Op::Claim(2), true)] false
+            [conditional(Op::Claim(1), false), conditional(Op::Claim(2), false)] false
+            [conditional(Op::Claim(1), true), conditional(Op::Claim(2), false)] true;
+        a_replaced_row_is_whole:
+            [put(1, 0), conditional(Op::Replace { from: 1, to: 2 }, true), read(Row::of(2), 30, 40)] true
+            [put(1, 0), conditional(Op::Replace { from: 1, to: 2 }, true), read(Row { val: 2, ..Row::of(1) }, 30, 40)] false
+            [put(1, 0), conditional(Op::Replace { from: 3, to: 2 }, true)] false;
     }
 
     #[test]
-    fn a_mix_of_two_writes_is_found() {
-        let put = |id| operation(Op::Put(id), Outcome::Done, 10, 20);
-        assert!(!holds(&[put(1), put(2), read(Row { whole: 1, val: 2, incs: 0 }, 30, 40)]));
-    }
-
-    #[test]
-    fn two_claims_of_one_row_are_found() {
-        let claim = |id, is| operation(Op::Claim(id), Outcome::Is(is), 10, 20);
-        assert!(!holds(&[claim(1, true), claim(2, true)]));
-        assert!(!holds(&[claim(1, false), claim(2, false)]));
-        assert!(holds(&[claim(1, true), claim(2, false)]));
+    fn a_lost_write_is_found_where_only_the_last_read_counts() {
+        let lost = vec![put(1, 10), read(Row::of(1), 30, 40), read(Row::NONE, 50, 60)];
+        assert!(matches!(check(Row::NONE, &without_answers(lost)), Verdict::Violated(_)));
     }
 
     #[test]

@@ -167,6 +167,16 @@ pub trait Network: Send + Sync + 'static {
     fn id(&self, key: &[u8], mutations: &[Mutation]) -> Option<u64>;
 }
 
+/// The fault of a request that has drawn this number below 1000, by how many of a thousand requests meet each.
+#[must_use]
+pub fn fault_of<F: Copy>(faults: &[(F, u16)], mut drawn: u16) -> Option<F> {
+    faults.iter().find_map(|(fault, share)| {
+        let is_drawn = drawn < *share;
+        drawn = drawn.saturating_sub(*share);
+        is_drawn.then_some(*fault)
+    })
+}
+
 /// What a client receives when a request or its answer is lost.
 #[must_use]
 pub fn lost() -> Status {
@@ -298,13 +308,8 @@ impl<N: Network> Proxy<N> {
     fn draw(&self, is_write: bool) -> (Option<Fault>, Duration, Rng) {
         let network = &self.0.network;
         let mut rng = locked(&self.0.rng);
-        let (mut drawn, part, is_met) = (rng.u16(..1000), rng.f64(), rng.f64() < network.share());
-        let fault = network.faults(is_write).iter().find_map(|(fault, share)| {
-            let is_drawn = drawn < *share;
-            drawn = drawn.saturating_sub(*share);
-            is_drawn.then_some(*fault)
-        });
-        let fault = fault.filter(|_| is_met);
+        let (drawn, part, is_met) = (rng.u16(..1000), rng.f64(), rng.f64() < network.share());
+        let fault = fault_of(network.faults(is_write), drawn).filter(|_| is_met);
         let pause = fault.map_or(Duration::ZERO, |fault| network.pause(fault, part));
         (fault, pause, rng.fork())
     }

@@ -7,7 +7,8 @@ use keyderive::Client;
 use keyderive::table::rekey::{Migration, Rekeyed, State};
 use tokio::time::{sleep, timeout};
 
-use crate::points::{Event, New, Old, passes};
+use crate::points::passes;
+use crate::rows::{Event, New, Old};
 use crate::world::World;
 
 /// Where a re-keying goes.

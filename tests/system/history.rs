@@ -1,123 +1,86 @@
-//! What clients did to the rows of one table, and whether an order explains it.
+//! Records what clients did to the rows of one table, in the time of the world.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use keyderive_tests::linearizable::{Op, Operation, Outcome, Row, Verdict, check};
+use fastrand::Rng;
+use keyderive::Error;
+use keyderive_tests::history::{Arrival, Checked, History, check};
+use keyderive_tests::linearizable::{Op, Outcome};
+use tokio::time::timeout;
 
-use crate::world::{Application, Moment, World};
+use crate::calls::{Record, number};
+use crate::points::passes;
+use crate::rows::first;
+use crate::world::{Application, World};
 
-/// The operations of all clients.
-pub(crate) struct History {
-    world: World,
-    calls: Mutex<Vec<Call>>,
+/// Records the calls of a client.
+pub(crate) struct Recorder {
+    pub(crate) client: usize,
+    pub(crate) world: World,
+    pub(crate) history: Arc<Mutex<History>>,
 }
 
-/// A client's operation on a row.
-struct Call {
-    client: usize,
-    at: u64,
-    operation: Operation,
-    /// Whether it had no effect, and no answer.
-    is_void: bool,
-}
-
-impl Call {
-    fn is_write(&self) -> bool {
-        !matches!(self.operation.op, Op::Read | Op::Exists)
+impl Recorder {
+    /// Records that a call ends so.
+    fn ends(&mut self, begun: u64, how: &str, outcome: Option<Outcome>) {
+        let (client, mut history) = (self.client, self.history.lock().unwrap());
+        let call = history.call(usize::try_from(begun).unwrap());
+        let time = self.world.event(format_args!("c{client} {:?} of {}{how}", call.operation.op, call.at));
+        match outcome {
+            Some(outcome) => (call.operation.outcome, call.operation.end) = (outcome, time),
+            None => call.is_void = true,
+        }
     }
 }
 
-/// An operation that has begun.
-#[derive(Clone, Copy)]
-pub(crate) struct Begun(usize);
-
-/// What a history was.
-#[derive(Debug, Default)]
-pub(crate) struct Checked {
-    pub(crate) operations: usize,
-    pub(crate) unknown: usize,
-    /// Writes that reached the server again.
-    pub(crate) repeated: usize,
-    /// Rows whose histories are too large to decide about.
-    pub(crate) undecided: usize,
-}
-
-impl History {
-    pub(crate) fn new(world: &World) -> Self {
-        Self { world: world.clone(), calls: Mutex::default() }
-    }
-
-    pub(crate) fn begin(&self, client: usize, at: u64, op: Op) -> Begun {
+impl Record for Recorder {
+    fn begin(&mut self, at: u64, op: Op) -> u64 {
+        let client = self.client;
         let begin = self.world.event(format_args!("c{client} {op:?} of {at}"));
-        let mut calls = self.calls.lock().unwrap();
         let by = format!("c{client} at {begin}");
-        let operation = Operation { op, outcome: Outcome::Unknown, begin, end: Moment::MAX, by };
-        calls.push(Call { client, at, operation, is_void: false });
-        Begun(calls.len() - 1)
+        self.history.lock().unwrap().begin(client, at, op, begin, by) as u64
     }
 
-    pub(crate) fn end(&self, begun: Begun, outcome: Outcome) {
-        let Call { client, at, operation, .. } = &mut self.calls.lock().unwrap()[begun.0];
-        operation.outcome = outcome;
-        operation.end = self.world.event(format_args!("c{client} {:?} of {at}: {outcome:?}", operation.op));
+    fn end(&mut self, begun: u64, outcome: Outcome) {
+        self.ends(begun, &format!(": {outcome:?}"), Some(outcome));
     }
 
-    /// The operation had no effect, and no answer.
-    pub(crate) fn void(&self, begun: Begun) {
-        let Call { client, at, operation, is_void } = &mut self.calls.lock().unwrap()[begun.0];
-        self.world.event(format_args!("c{client} {:?} of {at} had no effect", operation.op));
-        *is_void = true;
+    fn void(&mut self, begun: u64) {
+        self.ends(begun, " had no effect", None);
     }
 
-    /// Fails unless the operations on each row have an order that explains every answer. `number` returns the number of a row of the
-    /// table by its stored key. In a table that is not re-keyed, a write that must not be repeated is sent once.
-    pub(crate) fn check(
-        &self,
-        first: impl Fn(u64) -> Row,
-        number: impl Fn(&[u8]) -> Option<u64>,
-        is_rekeyed: bool,
-    ) -> Checked {
-        let calls = self.calls.lock().unwrap();
-        let is_unknown =
-            |call: &&Call| call.is_write() && !call.is_void && call.operation.outcome == Outcome::Unknown;
-        let mut checked = Checked {
-            operations: calls.len(),
-            unknown: calls.iter().filter(is_unknown).count(),
-            ..Checked::default()
-        };
-        let mut rows: BTreeMap<u64, Vec<Operation>> = BTreeMap::new();
-        for call in calls.iter().filter(|call| !call.is_void) {
-            rows.entry(call.at).or_default().push(call.operation.clone());
-        }
-        // A write whose first request is late can come again after its retry.
-        let mut met = BTreeSet::new();
-        for Application { client, key, arrived, begin } in self.world.inner().applied.lock().unwrap().iter() {
-            let Some(at) = number(key) else { continue };
-            let of_call = calls.iter().rposition(|call| {
-                call.client == *client && call.at == at && call.is_write() && call.operation.begin < *arrived
-            });
-            let Some(place) = of_call.filter(|place| !met.insert(*place)) else { continue };
-            let operation = &calls[place].operation;
-            if !matches!(operation.op, Op::Put(_) | Op::Set(_) | Op::Delete) {
-                assert!(
-                    is_rekeyed,
-                    "a call that must not be repeated reached the server again: {operation:?}"
-                );
-                continue;
-            }
-            let (outcome, by) = (Outcome::Unknown, format!("{}, again", operation.by));
-            let again = Operation { outcome, begin: *begin, end: Moment::MAX, by, ..operation.clone() };
-            rows.entry(at).or_default().push(again);
-            checked.repeated += 1;
-        }
-        for (at, operations) in rows {
-            match check(first(at), &operations) {
-                Verdict::Holds => {}
-                Verdict::Undecided => checked.undecided += 1,
-                Verdict::Violated(text) => panic!("no order explains the history of row {at}: {text}"),
-            }
-        }
-        checked
+    fn failed(&mut self, error: &Error) {
+        passes(error);
     }
+
+    fn fault(&mut self, text: String) {
+        panic!("{text}");
+    }
+
+    /// Some calls are dropped.
+    async fn patient<T>(&mut self, rng: &mut Rng, call: impl Future<Output = T>) -> Option<T> {
+        match rng.u8(..12) {
+            0 => timeout(Duration::from_millis(rng.u64(..400)), call).await.ok(),
+            _ => Some(call.await),
+        }
+    }
+}
+
+/// Fails unless the operations on each row have an order that explains every answer. In a table that is not re-keyed, a write that must not be
+/// repeated is sent once. Returns also how many writes reached the server again.
+pub(crate) fn decide(world: &World, history: &mut History) -> (Checked, usize) {
+    let applied = world.inner().applied.lock().unwrap();
+    let arrivals = applied.iter().filter_map(|Application { client, key, arrived, begin }| {
+        let (client, arrived, begin) = (*client, *arrived, *begin);
+        Some(Arrival { client, at: number(key)?, arrived, begin })
+    });
+    let (repeated, refused) = history.add_repeats(arrivals);
+    assert!(
+        world.inner().is_rekeyed || refused.is_empty(),
+        "calls that must not be repeated reached the server again: {refused:?}"
+    );
+    let checked = check(history.rows(), first);
+    assert!(checked.violations.is_empty(), "no order explains a history: {}", checked.violations.join("\n"));
+    (checked, repeated)
 }

@@ -25,11 +25,13 @@
 //!   not cover writes that share a commit.
 
 mod bulk;
+mod calls;
 mod disk;
 mod driver;
 mod history;
 mod network;
 mod points;
+mod rows;
 mod run;
 mod world;
 
@@ -43,6 +45,7 @@ use keyderive_tests::amount;
 use peak_alloc::PeakAlloc;
 
 use crate::run::{Ran, run};
+use crate::world::TraceTo;
 
 /// Repeats one seed.
 const SEED: &str = "KEYDERIVE_SEED";
@@ -56,7 +59,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 #[test]
 fn seeds() {
     if let Ok(seed) = std::env::var(SEED) {
-        let ran = run(seed.parse().unwrap(), true);
+        let ran = run(seed.parse().unwrap(), TraceTo::Stderr);
         return eprintln!("seed {seed}: {ran:?}");
     }
     let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 100, 400);
@@ -71,7 +74,7 @@ fn seeds() {
                     if seed >= seeds {
                         return;
                     }
-                    match catch_unwind(AssertUnwindSafe(|| run(seed, false))) {
+                    match catch_unwind(AssertUnwindSafe(|| run(seed, TraceTo::Nowhere))) {
                         Ok(ran) => all.lock().unwrap().add(&ran),
                         Err(_) => {
                             eprintln!("seed {seed} failed after {:.1?}", begun.elapsed());
@@ -92,11 +95,15 @@ fn seeds() {
     );
 }
 
-/// Twice the same seed is twice the same run, to the last request.
+/// Twice the same seed is twice the same run: each request, and each call with its time and its result, byte by byte.
 #[test]
 fn a_seed_is_one_run() {
     for seed in 0..8 {
-        let (first, second) = (run(seed, false), run(seed, false));
+        let (first, second) = (run(seed, TraceTo::Text), run(seed, TraceTo::Text));
+        let lines = first.text.lines().zip(second.text.lines());
+        let differs = (1..).zip(lines).find(|(_, (first, second))| first != second);
+        assert!(first.text.lines().count() > 100, "seed {seed} has no trace");
+        assert_eq!(differs, None, "seed {seed}: the first line that differs");
         assert_eq!(first, second, "seed {seed}");
     }
 }

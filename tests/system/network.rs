@@ -24,7 +24,7 @@ use keyderive_proto::data::{
     ReadModifyWriteRowRequest, mutate_rows_response,
 };
 use keyderive_proto::values;
-use keyderive_tests::proxy::{body_of, lost, messages, prefixed};
+use keyderive_tests::proxy::{body_of, fault_of, lost, messages, prefixed};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -235,13 +235,8 @@ impl Stream {
 
     /// What a request meets. Draws as many numbers whatever it is.
     fn fault(&self, is_write: bool) -> Option<Fault> {
-        let (mut drawn, part) = self.world.draw(|rng| (rng.u16(..1000), rng.f64()));
-        let faults: &[(Fault, u16)] = if is_write { &OF_WRITES } else { &OF_READS };
-        let fault = faults.iter().find_map(|(fault, share)| {
-            let is_drawn = drawn < *share;
-            drawn = drawn.saturating_sub(*share);
-            is_drawn.then_some(*fault)
-        });
+        let (drawn, part) = self.world.draw(|rng| (rng.u16(..1000), rng.f64()));
+        let fault = fault_of(if is_write { &OF_WRITES[..] } else { &OF_READS }, drawn);
         match fault.filter(|_| self.world.is_faulty()) {
             Some(Fault::Cut(_)) => Some(Fault::Cut((part * 4.0) as usize)),
             fault => fault,

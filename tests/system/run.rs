@@ -1,20 +1,22 @@
 //! One run: what its seed makes of the world, who acts in it, and what must hold at its end.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fastrand::Rng;
+use keyderive_tests::history::History;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::bulk::{Background, Moved};
 use crate::driver::{Driver, rekeyed};
-use crate::history::{Checked, History};
-use crate::points::{Event, New, Old, Points, first, first_rows, hasty, hedged, number};
-use crate::world::World;
+use crate::history::{Recorder, decide};
+use crate::points::{Points, hasty, hedged};
+use crate::rows::{Event, New, Old, first_rows};
+use crate::world::{TraceTo, World};
 
 /// By then every run has ended, in its own time.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -33,6 +35,8 @@ pub(crate) struct Ran {
     undecided: usize,
     restarts: u64,
     most_open: u64,
+    /// The trace and the history, if they were asked for.
+    pub(crate) text: String,
 }
 
 impl Ran {
@@ -49,10 +53,10 @@ impl Ran {
 }
 
 /// Makes the run of a seed.
-pub(crate) fn run(seed: u64, is_shown: bool) -> Ran {
+pub(crate) fn run(seed: u64, to: TraceTo) -> Ran {
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        match timeout(LONGEST, run_in(World::new(seed, is_shown))).await {
+        match timeout(LONGEST, run_in(World::new(seed, to))).await {
             Ok(ran) => ran,
             Err(_) => panic!("seed {seed}: it does not end"),
         }
@@ -82,22 +86,24 @@ async fn run_in(world: World) -> Ran {
     Moved::create(&observer).await;
     world.set_faulty(true);
 
-    let history = Arc::new(History::new(&world));
+    let history = Arc::new(Mutex::new(History::default()));
+    let recorder = |client| Recorder { client, world: world.clone(), history: Arc::clone(&history) };
     let mut actors = JoinSet::new();
     for client in 1..=3 {
-        let (mut rng, history, world) = (world.fork(), Arc::clone(&history), world.clone());
+        let mut rng = world.fork();
         let ahead = rng.i64(-2_000_000..2_000_000);
         // A re-keying takes its time.
         let pause = if is_rekeyed { rng.u64(300..1_500) } else { rng.u64(5..800) };
         let (calls, pause) = (rng.u32(15..30), Duration::from_millis(pause));
         let own = world.client(client, ahead, if client == 2 { hedged } else { hasty });
+        let recorder = recorder(client);
         actors.spawn(async move {
             match is_rekeyed {
                 true => {
                     let events = rekeyed(&own).await;
-                    Points::new(client, rng, history, events).run(calls, pause).await;
+                    Points::new(recorder, rng, events).run(calls, pause).await;
                 }
-                false => Points::new(client, rng, history, own.table("events")).run(calls, pause).await,
+                false => Points::new(recorder, rng, own.table("events")).run(calls, pause).await,
             }
         });
     }
@@ -129,14 +135,17 @@ async fn run_in(world: World) -> Ran {
         driver.end().await;
     }
     match is_rekeyed {
-        true => Points::new(0, world.fork(), Arc::clone(&history), rekeyed(&observer).await).read_all().await,
-        false => {
-            Points::new(0, world.fork(), Arc::clone(&history), observer.table::<New, Event>("events"))
-                .read_all()
-                .await;
-        }
+        true => Points::new(recorder(0), world.fork(), rekeyed(&observer).await).read_all().await,
+        false => Points::new(recorder(0), world.fork(), observer.table("events")).read_all().await,
     }
-    let Checked { operations, unknown, repeated, undecided } = history.check(first, number, is_rekeyed);
+    let (operations, unknown, undecided, repeated) = {
+        let mut history = history.lock().unwrap();
+        let (checked, repeated) = decide(&world, &mut history);
+        for call in history.calls() {
+            world.event(format_args!("{call:?}"));
+        }
+        (history.calls().len(), history.unknown(), checked.undecided.len(), repeated)
+    };
     background.check(&observer).await;
     moved.check(&observer).await;
     observer.close().await;
@@ -149,8 +158,8 @@ async fn run_in(world: World) -> Ran {
     sleep(ENDED).await;
     let tasks = Handle::current().metrics().num_alive_tasks();
     assert_eq!(tasks, 0, "tasks outlive the clients");
-    let (events, trace) = world.trace();
-    Ran { events, trace, operations, unknown, repeated, undecided, restarts, most_open }
+    let (events, trace, text) = world.trace();
+    Ran { events, trace, operations, unknown, repeated, undecided, restarts, most_open, text }
 }
 
 /// What a task returned; its panic is that of the run.

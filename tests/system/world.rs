@@ -73,7 +73,17 @@ pub(crate) struct Inner {
 struct Trace {
     hasher: DefaultHasher,
     events: Moment,
-    is_shown: bool,
+    to: TraceTo,
+    text: String,
+}
+
+/// What becomes of the trace of a run, beside its hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TraceTo {
+    Nowhere,
+    Stderr,
+    /// It is returned.
+    Text,
 }
 
 /// A process of the server.
@@ -94,7 +104,7 @@ impl Server {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, is_shown: bool) -> Self {
+    pub(crate) fn new(seed: u64, to: TraceTo) -> Self {
         // From here on, what the library draws in this thread.
         fastrand::seed(seed);
         let mut rng = Rng::with_seed(seed);
@@ -105,7 +115,7 @@ impl World {
         let latest = Duration::from_millis(if is_rekeyed { 400 } else { rng.u64(50..3_000) });
         Self(Arc::new(Inner {
             begun: Instant::now(),
-            trace: Mutex::new(Trace { hasher: DefaultHasher::new(), events: 0, is_shown }),
+            trace: Mutex::new(Trace { hasher: DefaultHasher::new(), events: 0, to, text: String::new() }),
             rng: Mutex::new(rng),
             disk,
             server: Mutex::new(None),
@@ -127,21 +137,24 @@ impl World {
 
     /// Adds to the trace.
     pub(crate) fn event(&self, event: fmt::Arguments<'_>) -> Moment {
-        let line = format!("{:>9.3} {event}", self.0.begun.elapsed().as_secs_f64());
+        let line = format!("{:>13.6} {event}", self.0.begun.elapsed().as_secs_f64());
         let mut trace = self.0.trace.lock().unwrap();
         line.hash(&mut trace.hasher);
         trace.events += 1;
         assert!(trace.events < MOST_EVENTS, "it does not end");
-        if trace.is_shown {
-            let _ = writeln!(std::io::stderr(), "{:>6} {line}", trace.events);
+        let line = format!("{:>6} {line}\n", trace.events);
+        match trace.to {
+            TraceTo::Nowhere => {}
+            TraceTo::Stderr => drop(std::io::stderr().write_all(line.as_bytes())),
+            TraceTo::Text => trace.text.push_str(&line),
         }
         trace.events
     }
 
-    /// How many events there were, and their hash.
-    pub(crate) fn trace(&self) -> (Moment, u64) {
-        let trace = self.0.trace.lock().unwrap();
-        (trace.events, trace.hasher.finish())
+    /// How many events there were, their hash, and their text if it was asked for.
+    pub(crate) fn trace(&self) -> (Moment, u64, String) {
+        let mut trace = self.0.trace.lock().unwrap();
+        (trace.events, trace.hasher.finish(), std::mem::take(&mut trace.text))
     }
 
     /// A generator of its own for a part of the run.

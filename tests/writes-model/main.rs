@@ -30,16 +30,11 @@ enum Expect {
 }
 use Expect::*;
 
-/// The configurations of one test.
-#[derive(Default)]
-struct Group {
-    /// Those that are not what they are said to be.
-    unexpected: String,
-}
-
-impl Group {
-    /// Checks every state of a configuration.
-    fn run(&mut self, name: &str, expect: Expect, check: Check) {
+/// Checks every state of configurations; fails if some are not what they are said to be.
+#[track_caller]
+fn check_all(configurations: Vec<(Expect, &str, Check)>) {
+    let mut unexpected = String::new();
+    for (expect, name, check) in configurations {
         let begun = Instant::now();
         let checker = check.checker().threads(2).spawn_bfs().join();
         let found = checker.discoveries();
@@ -49,7 +44,7 @@ impl Group {
         println!("{name:<60} {states:>7} states, {:.1?}: {expect:?} {broken:?}", begun.elapsed());
         let is_expected = (expect == Holds) == broken.is_empty();
         if is_expected && env::var_os("WRITES_MODEL_PATHS").is_none() {
-            return;
+            continue;
         }
         let mut text = format!("`{name}` is said to be {expect:?}, and ");
         match broken.is_empty() {
@@ -65,14 +60,20 @@ impl Group {
         }
         match is_expected {
             true => print!("{text}"),
-            false => self.unexpected.push_str(&text),
+            false => unexpected.push_str(&text),
         }
     }
+    assert!(unexpected.is_empty(), "{unexpected}");
+}
 
-    #[track_caller]
-    fn end(self) {
-        assert!(self.unexpected.is_empty(), "{}", self.unexpected);
-    }
+/// A test of each group of configurations.
+macro_rules! groups {
+    ($($test:ident { $($expect:ident $name:literal: $check:expr;)+ })+) => {$(
+        #[test]
+        fn $test() {
+            check_all(vec![$(($expect, $name, $check)),+]);
+        }
+    )+};
 }
 
 const WHOLE: [world::Law; 2] = [WholeRows, DoneIsRead];
@@ -94,6 +95,39 @@ fn check<const N: usize>(calls: [(Op, i8); N], laws: &[world::Law]) -> Check {
     }
 }
 
+impl Check {
+    /// Requests of a call that has returned may arrive.
+    fn late(self) -> Self {
+        Self { late: true, ..self }
+    }
+
+    /// Over a row with this value, of this time.
+    fn over(self, value: u8, at: u8) -> Self {
+        Self { stored: Some((value, at)), ..self }
+    }
+
+    fn max_age(self, age: u8) -> Self {
+        Self { max_age: Some(age), ..self }
+    }
+
+    /// Each cell has a time of its own.
+    fn uneven(self) -> Self {
+        Self { uneven: true, ..self }
+    }
+
+    fn step_back(self) -> Self {
+        Self { step_back: true, ..self }
+    }
+
+    fn in_order(self) -> Self {
+        Self { in_order: true, ..self }
+    }
+
+    fn ticks(self, ticks: u8) -> Self {
+        Self { ticks, ..self }
+    }
+}
+
 /// Two puts, of which the second lacks the optional column.
 fn two(form: Form, skew: i8) -> [(Op, i8); 2] {
     [(Put(form, 1, true), 0), (Put(form, 2, false), skew)]
@@ -104,390 +138,176 @@ fn three(form: Form, skews: [i8; 3]) -> [(Op, i8); 3] {
     [(Put(form, 1, true), skews[0]), (Put(form, 2, false), skews[1]), (Put(form, 3, true), skews[2])]
 }
 
-#[test]
-fn what_put_sends() {
-    let mut group = Group::default();
-    group.run(
-        "put: 2 writers, retries, late requests",
-        Holds,
-        Check { late: true, ..check(two(AbsentServer, 0), &WHOLE) },
-    );
-    group.run(
-        "put: 3 writers, clocks 2 off, late requests",
-        Holds,
-        Check { late: true, ..check(three(AbsentServer, [0, -2, 2]), &WHOLE) },
-    );
-    group.run(
-        "put: over a row, a time for each cell",
-        Holds,
-        Check { uneven: true, stored: Some((7, 1)), ..check(two(AbsentServer, 0), &WHOLE) },
-    );
-    group.run(
-        "put: max_age 1, clock lags by 2",
-        Holds,
-        Check { max_age: Some(1), ..check(two(AbsentServer, -2), &[DoneIsRead, NotDroppedOnArrival]) },
-    );
-    group.run(
-        "put: what was replaced stays so",
-        Holds,
-        check(three(AbsentServer, [0, -2, 2]), &[StaysReplaced]),
-    );
-    group.run(
-        "put: what was replaced stays so, late requests",
-        Limit,
-        Check { late: true, ..check(two(AbsentServer, 0), &[StaysReplaced]) },
-    );
-    group.run(
-        "put: the server's clock steps back",
-        Limit,
-        Check { step_back: true, ..check(two(AbsentServer, 0), &WHOLE) },
-    );
-    group.run(
-        "put: over a cell of the future",
-        Limit,
-        Check { stored: Some((9, 90)), ..check(two(AbsentServer, 0), &WHOLE) },
-    );
-    group.run(
-        "put: beside an exclusive put of the same row",
-        Holds,
-        Check { late: true, ..check([(Put(AbsentServer, 1, true), 0), (Put(Whole, 2, false), -2)], &WHOLE) },
-    );
-    group.run(
-        "put: by a program with fewer columns: own columns",
-        Holds,
-        Check {
-            late: true,
-            ..check(
-                [(Put(AbsentServer, 2, true), 0), (PutFewer(AbsentServer, 1), 0)],
-                &[WholeOfOwn, DoneIsRead],
-            )
-        },
-    );
-    group.run(
-        "put_if: 7 to 8 to 9, clock lags by 2, late",
-        Holds,
-        Check {
-            late: true,
-            stored: Some((7, 3)),
-            ..check([(PutIf(AbsentServer, 7, 8), 0), (PutIf(AbsentServer, 8, 9), -2)], &WHOLE)
-        },
-    );
-    group.run(
-        "put_if: beside put",
-        Holds,
-        Check {
-            stored: Some((7, 3)),
-            ..check([(PutIf(AbsentServer, 7, 8), 0), (Put(AbsentServer, 1, true), 2)], &WHOLE)
-        },
-    );
-    group.run(
-        "put_all: one key twice, the second after the first",
-        Holds,
-        Check {
-            in_order: true,
-            ticks: 0,
-            ..check(
-                [(Put(AbsentServer, 1, true), 0), (Put(AbsentServer, 2, false), 0)],
-                &[WholeRows, LastOfBatchWins],
-            )
-        },
-    );
-    group.run(
-        "load: beside a live put, over a row: whole",
-        Holds,
-        Check {
-            stored: Some((7, 1)),
-            late: true,
-            ..check([(Load(LoadForm::Bulk, 1, true), 0), (Put(AbsentServer, 2, false), 0)], &WHOLE)
-        },
-    );
-    group.run(
-        "load: beside a live put: hides nothing",
-        Limit,
-        Check {
-            stored: Some((7, 1)),
-            late: true,
-            ..check(
-                [(Load(LoadForm::Bulk, 1, true), 0), (Put(AbsentServer, 2, false), 0)],
-                &[LoadHidesNothingNewer],
-            )
-        },
-    );
-    group.run(
-        "load: longer than max_age",
-        Holds,
-        Check { max_age: Some(1), ..check([(Load(LoadForm::Bulk, 1, true), 0)], &[NotDroppedOnArrival]) },
-    );
-    group.run(
-        "load if absent: beside a live put",
-        Holds,
-        Check {
-            late: true,
-            ..check(
-                [(Load(LoadForm::IfAbsent, 1, true), 0), (Put(AbsentServer, 2, false), 0)],
-                &[WholeRows, LoadHidesNothingNewer],
-            )
-        },
-    );
-    group.run(
-        "update: set at the server's time",
-        Holds,
-        Check {
-            late: true,
-            stored: Some((7, 3)),
-            ..check([(Set(AbsentServer, 1), -2), (Set(AbsentServer, 2), 0)], &[DoneIsRead])
-        },
-    );
-    group.run(
-        "put: beside a delete, retries",
-        Holds,
-        Check { late: true, ..check([(Put(AbsentServer, 1, true), 2), (Delete, 0)], &WHOLE) },
-    );
-    group.end();
+/// A put of a value, and one by a program that lacks the optional column.
+fn fewer(first: Form, second: Form) -> [(Op, i8); 2] {
+    [(Put(first, 2, true), 0), (PutFewer(second, 1), 0)]
 }
 
-#[test]
-fn what_an_exclusive_family_is_sent() {
-    let mut group = Group::default();
-    group.run("exclusive put: 2 writers, retries", Holds, check(two(Whole, 0), &WHOLE));
-    group.run(
-        "exclusive put: 3 writers, clocks 2 off, late requests",
-        Holds,
-        Check { late: true, ..check(three(Whole, [0, -2, 2]), &WHOLE) },
-    );
-    group.run(
-        "exclusive put: the server's clock steps back",
-        Holds,
-        Check { step_back: true, late: true, ..check(two(Whole, 0), &WHOLE) },
-    );
-    group.run(
-        "exclusive put: over a cell of the future",
-        Holds,
-        Check { stored: Some((9, 90)), ..check(two(Whole, 0), &WHOLE) },
-    );
-    group.run(
-        "exclusive put: max_age 1, clock lags by 2",
-        Holds,
-        Check { max_age: Some(1), ..check(two(Whole, -2), &[DoneIsRead, NotDroppedOnArrival]) },
-    );
-    group.run(
-        "exclusive put: a time for each cell",
-        Holds,
-        Check { uneven: true, ..check(two(Whole, 0), &WHOLE) },
-    );
-    group.run(
-        "exclusive put: a time for each cell, and max_age 1",
-        Limit,
-        Check { uneven: true, max_age: Some(1), ..check(two(Whole, 0), &[WholeRows]) },
-    );
-    group.run(
-        "exclusive put: what was replaced stays so",
-        Holds,
-        check(three(Whole, [0, -2, 2]), &[StaysReplaced]),
-    );
-    group.run(
-        "exclusive put: what was replaced stays so, late requests",
-        Limit,
-        Check { late: true, ..check(two(Whole, 0), &[StaysReplaced]) },
-    );
-    group.end();
+/// A put by a program that lacks a column, of a row that has it.
+fn unknown(form: Form) -> Check {
+    check([(PutFewer(form, 1), 0)], &[KeepsUnknownColumns]).over(7, 1)
 }
 
-#[test]
-fn forms_of_put_that_are_not_taken() {
-    let mut group = Group::default();
-    group.run("put, old: 2 writers", Refuted, check(two(Old, 0), &[WholeRows]));
-    group.run(
-        "put, old: 2 writers, one after the other, retries",
-        Refuted,
-        Check { in_order: true, late: true, ..check(two(Old, 0), &[WholeRows]) },
-    );
-    group.run(
-        "put, old: clock lags by 2, no retry",
-        Refuted,
-        Check { sends: 1, in_order: true, ..check(two(Old, -2), &WHOLE) },
-    );
-    group.run(
-        "put, old: max_age 1, clock lags by 2",
-        Refuted,
-        Check { max_age: Some(1), ..check([(Put(Old, 1, true), -2)], &[NotDroppedOnArrival]) },
-    );
-    group.run(
-        "exclusive put at the client's time: 3 writers, late",
-        Holds,
-        Check { late: true, ..check(three(WholeClient, [0, -2, 2]), &WHOLE) },
-    );
-    group.run(
-        "exclusive put at the client's time: max_age 1, clock lags by 2",
-        Refuted,
-        Check { max_age: Some(1), ..check([(Put(WholeClient, 1, true), -2)], &[NotDroppedOnArrival]) },
-    );
-    group.run("put, ranged: 2 writers, clock 1 behind", Refuted, check(two(Ranged, -1), &WHOLE));
-    group.run(
-        "put, ranged: late requests, right clocks",
-        Refuted,
-        Check { late: true, ..check(two(Ranged, 0), &[WholeRows]) },
-    );
-    group.run(
-        "put, none cell: 3 writers, clocks off, late: whole",
-        Holds,
-        Check { late: true, ..check(three(NoneCell, [0, -2, 2]), &[WholeRows]) },
-    );
-    group.run("put, none cell: clock lags by 2", Refuted, check(two(NoneCell, -2), &[DoneIsRead]));
-    group.run(
-        "put, guarded: clocks off, late requests",
-        Holds,
-        Check { late: true, ..check(two(Guarded, -2), &[WholeRows, DoneIsRead, StaysReplaced]) },
-    );
-    group.end();
+/// 7 to 8 to 9, by two writers.
+fn chain(form: Form) -> [(Op, i8); 2] {
+    [(PutIf(form, 7, 8), 0), (PutIf(form, 8, 9), -2)]
 }
 
-#[test]
-fn insert_and_programs_of_other_columns() {
-    let mut group = Group::default();
-    group.run(
-        "insert: a new row, retries, late",
-        Holds,
-        Check { late: true, ..check([(Put(Insert, 1, true), 0)], &WHOLE) },
-    );
-    group.run("insert: a row that is there", Limit, check(two(Insert, 0), &WHOLE));
-    let mixed = |other| [(Put(Whole, 1, true), 0), (Put(other, 2, false), -2)];
-    group.run("exclusive put, beside a program with the old put", Limit, check(mixed(Old), &[WholeRows]));
-    let fewer = |form| [(Put(Whole, 2, true), 0), (PutFewer(form, 1), 0)];
-    group.run(
-        "put by a program with fewer columns: own columns",
-        Holds,
-        Check { late: true, ..check(fewer(Whole), &[WholeOfOwn, DoneIsRead]) },
-    );
-    group.run("put by a program with fewer columns: all columns", Limit, check(fewer(Whole), &[WholeRows]));
-    group.run(
-        "put of an exclusive family, by a program with fewer columns",
-        Holds,
-        Check { late: true, ..check(fewer(Family), &WHOLE) },
-    );
-    let unknown =
-        |form| Check { stored: Some((7, 1)), ..check([(PutFewer(form, 1), 0)], &[KeepsUnknownColumns]) };
-    group.run("put by a program with fewer columns: keeps the others", Holds, unknown(Whole));
-    group.run("put of an exclusive family: keeps unknown columns", Limit, unknown(Family));
-    group.end();
+/// Three counters of one row.
+fn count(later: bool) -> Check {
+    check([(Count { later }, 0), (Count { later }, -2), (Count { later }, 0)], &[NoLostUpdate])
+        .over(1, 4)
+        .ticks(1)
 }
 
-#[test]
-fn conditional_writes() {
-    let mut group = Group::default();
-    let chain = |form| [(PutIf(form, 7, 8), 0), (PutIf(form, 8, 9), -2)];
-    let stored = |check: Check| Check { stored: Some((7, 3)), ..check };
-    group.run(
-        "exclusive put_if: 7 to 8 to 9, clock lags by 2, late",
-        Holds,
-        stored(Check { late: true, ..check(chain(Whole), &WHOLE) }),
-    );
-    group.run("put_if, old: 7 to 8 to 9, clock lags by 2", Refuted, stored(check(chain(Old), &[DoneIsRead])));
-    group.run(
-        "exclusive put_if, beside put",
-        Holds,
-        stored(check([(PutIf(Whole, 7, 8), 0), (Put(Whole, 1, true), 2)], &WHOLE)),
-    );
-    group.run(
-        "put_if_absent, nothing deleted: 2 writers and a delete",
-        Holds,
-        Check {
-            late: true,
-            ..check([(PutIfAbsent(Insert, 1), -2), (PutIfAbsent(Insert, 2), 2), (Delete, 0)], &WHOLE)
-        },
-    );
-    let count = |later| [(Count { later }, 0), (Count { later }, -2), (Count { later }, 0)];
-    let counted = |check: Check| Check { stored: Some((1, 4)), ticks: 1, ..check };
-    group.run(
-        "version condition, cells made later than it: 3 counters",
-        Holds,
-        counted(check(count(true), &[NoLostUpdate])),
-    );
-    group.run(
-        "version condition, server time: 3 counters in 1 ms",
-        Refuted,
-        counted(check(count(false), &[NoLostUpdate])),
-    );
-    group.end();
+/// One key twice.
+fn batch(form: Form) -> Check {
+    check([(Put(form, 1, true), 0), (Put(form, 2, false), 0)], &[WholeRows, LastOfBatchWins]).ticks(0)
 }
 
-#[test]
-fn batches_and_loads() {
-    let mut group = Group::default();
-    let batch = |form, in_order| Check {
-        in_order,
-        ticks: 0,
-        ..check([(Put(form, 1, true), 0), (Put(form, 2, false), 0)], &[WholeRows, LastOfBatchWins])
-    };
-    group.run("put_all, one key twice: the second after the first", Holds, batch(Whole, true));
-    group.run("put_all, one key twice in one request, whole", Refuted, batch(Whole, false));
-    group.run("put_all, one key twice in one request, old", Refuted, batch(Old, false));
-    group.run(
-        "put_all, one key twice, in order, late requests",
-        Limit,
-        Check { late: true, ..batch(Whole, true) },
-    );
-    let load = |form| [(Load(form, 1, true), 0), (Put(Whole, 2, false), 0)];
-    let nothing = [WholeRows, LoadHidesNothingNewer];
-    let over =
-        |form, laws: &[world::Law]| Check { stored: Some((7, 1)), late: true, ..check(load(form), laws) };
-    group.run(
-        "load if absent, beside a live put",
-        Holds,
-        Check { late: true, ..check(load(LoadForm::IfAbsent), &nothing) },
-    );
-    group.run("load if absent, over a row, beside a live put", Holds, over(LoadForm::IfAbsent, &nothing));
-    group.run(
-        "load unless newer, over a row, beside a live put",
-        Holds,
-        over(LoadForm::UnlessNewer, &nothing),
-    );
-    group.run("exclusive load, beside a live put: whole", Holds, over(LoadForm::Replace, &WHOLE));
-    group.run("exclusive load, beside a live put: hides nothing", Limit, over(LoadForm::Replace, &nothing));
-    group.run("load, old, beside a live put", Refuted, over(LoadForm::Old, &nothing));
-    group.run(
-        "load, ranged at its begin, beside a live put",
-        Refuted,
-        over(LoadForm::RangedAtBegin, &nothing),
-    );
-    let aged = |form| Check { max_age: Some(1), ..check([(Load(form, 1, true), 0)], &[NotDroppedOnArrival]) };
-    group.run("exclusive load, longer than max_age", Holds, aged(LoadForm::Replace));
-    group.run("load if absent, longer than max_age", Holds, aged(LoadForm::IfAbsent));
-    group.run("load, old, longer than max_age", Refuted, aged(LoadForm::Old));
-    let gone = |form| Check {
-        stored: Some((7, 1)),
-        ..check([(Load(form, 1, true), 0), (Delete, 0)], &[DeletedStaysDeleted])
-    };
-    group.run("load if absent, beside a live delete", Limit, gone(LoadForm::IfAbsent));
-    group.run("load unless newer, beside a live delete", Limit, gone(LoadForm::UnlessNewer));
-    group.end();
+/// A load beside a live put.
+fn load(form: LoadForm, live: Form) -> [(Op, i8); 2] {
+    [(Load(form, 1, true), 0), (Put(live, 2, false), 0)]
 }
 
-#[test]
-fn deletes_updates_and_increments() {
-    let mut group = Group::default();
-    group.run(
-        "delete, beside a put, retries",
-        Holds,
-        Check { late: true, ..check([(Put(Whole, 1, true), 2), (Delete, 0)], &WHOLE) },
-    );
-    let set = |form, skew| [(Set(form, 1), skew), (Set(form, 2), 0)];
-    let stored = |check: Check| Check { stored: Some((7, 5)), late: true, ..check };
-    group.run(
-        "update: column deleted, then set at the server's time",
-        Holds,
-        stored(check(set(Whole, -2), &[DoneIsRead])),
-    );
-    group.run("update, old: set at the client's time", Refuted, stored(check(set(Old, -2), &[DoneIsRead])));
-    group.run(
-        "update, beside a put: a mixture of the two",
-        Limit,
-        stored(check([(Set(Whole, 1), 0), (Put(Whole, 2, false), 0)], &[WholeRows])),
-    );
-    group.run(
-        "increment, beside a delete",
-        Limit,
-        Check { stored: Some((7, 1)), ..check([(Increment, 0), (Delete, 0)], &[RowsAreReadable]) },
-    );
-    group.end();
+const HIDES_NOTHING: [world::Law; 2] = [WholeRows, LoadHidesNothingNewer];
+
+/// As that, over a row, with late requests.
+fn load_over(form: LoadForm, laws: &[world::Law]) -> Check {
+    check(load(form, Whole), laws).over(7, 1).late()
+}
+
+/// A load that takes longer than the maximum age.
+fn aged(form: LoadForm) -> Check {
+    check([(Load(form, 1, true), 0)], &[NotDroppedOnArrival]).max_age(1)
+}
+
+/// A load beside a live delete.
+fn gone(form: LoadForm) -> Check {
+    check([(Load(form, 1, true), 0), (Delete, 0)], &[DeletedStaysDeleted]).over(7, 1)
+}
+
+/// Two updates of one column.
+fn set(form: Form) -> Check {
+    check([(Set(form, 1), -2), (Set(form, 2), 0)], &[DoneIsRead])
+}
+
+groups! {
+    what_put_sends {
+        Holds "put: 2 writers, retries, late requests": check(two(AbsentServer, 0), &WHOLE).late();
+        Holds "put: 3 writers, clocks 2 off, late requests": check(three(AbsentServer, [0, -2, 2]), &WHOLE).late();
+        Holds "put: over a row, a time for each cell": check(two(AbsentServer, 0), &WHOLE).uneven().over(7, 1);
+        Holds "put: max_age 1, clock lags by 2":
+            check(two(AbsentServer, -2), &[DoneIsRead, NotDroppedOnArrival]).max_age(1);
+        Holds "put: what was replaced stays so": check(three(AbsentServer, [0, -2, 2]), &[StaysReplaced]);
+        Limit "put: what was replaced stays so, late requests": check(two(AbsentServer, 0), &[StaysReplaced]).late();
+        Limit "put: the server's clock steps back": check(two(AbsentServer, 0), &WHOLE).step_back();
+        Limit "put: over a cell of the future": check(two(AbsentServer, 0), &WHOLE).over(9, 90);
+        Holds "put: beside an exclusive put of the same row":
+            check([(Put(AbsentServer, 1, true), 0), (Put(Whole, 2, false), -2)], &WHOLE).late();
+        Holds "put: by a program with fewer columns: own columns":
+            check(fewer(AbsentServer, AbsentServer), &[WholeOfOwn, DoneIsRead]).late();
+        Holds "put_if: 7 to 8 to 9, clock lags by 2, late": check(chain(AbsentServer), &WHOLE).late().over(7, 3);
+        Holds "put_if: beside put":
+            check([(PutIf(AbsentServer, 7, 8), 0), (Put(AbsentServer, 1, true), 2)], &WHOLE).over(7, 3);
+        Holds "put_all: one key twice, the second after the first": batch(AbsentServer).in_order();
+        Holds "load: beside a live put, over a row: whole":
+            check(load(LoadForm::Bulk, AbsentServer), &WHOLE).over(7, 1).late();
+        Limit "load: beside a live put: hides nothing":
+            check(load(LoadForm::Bulk, AbsentServer), &[LoadHidesNothingNewer]).over(7, 1).late();
+        Holds "load: longer than max_age": aged(LoadForm::Bulk);
+        Holds "load if absent: beside a live put":
+            check(load(LoadForm::IfAbsent, AbsentServer), &HIDES_NOTHING).late();
+        Holds "update: set at the server's time": set(AbsentServer).over(7, 3).late();
+        Holds "put: beside a delete, retries":
+            check([(Put(AbsentServer, 1, true), 2), (Delete, 0)], &WHOLE).late();
+    }
+
+    what_an_exclusive_family_is_sent {
+        Holds "exclusive put: 2 writers, retries": check(two(Whole, 0), &WHOLE);
+        Holds "exclusive put: 3 writers, clocks 2 off, late requests": check(three(Whole, [0, -2, 2]), &WHOLE).late();
+        Holds "exclusive put: the server's clock steps back": check(two(Whole, 0), &WHOLE).step_back().late();
+        Holds "exclusive put: over a cell of the future": check(two(Whole, 0), &WHOLE).over(9, 90);
+        Holds "exclusive put: max_age 1, clock lags by 2":
+            check(two(Whole, -2), &[DoneIsRead, NotDroppedOnArrival]).max_age(1);
+        Holds "exclusive put: a time for each cell": check(two(Whole, 0), &WHOLE).uneven();
+        Limit "exclusive put: a time for each cell, and max_age 1":
+            check(two(Whole, 0), &[WholeRows]).uneven().max_age(1);
+        Holds "exclusive put: what was replaced stays so": check(three(Whole, [0, -2, 2]), &[StaysReplaced]);
+        Limit "exclusive put: what was replaced stays so, late requests":
+            check(two(Whole, 0), &[StaysReplaced]).late();
+    }
+
+    forms_of_put_that_are_not_taken {
+        Refuted "put, old: 2 writers": check(two(Old, 0), &[WholeRows]);
+        Refuted "put, old: 2 writers, one after the other, retries":
+            check(two(Old, 0), &[WholeRows]).in_order().late();
+        Refuted "put, old: clock lags by 2, no retry": Check { sends: 1, ..check(two(Old, -2), &WHOLE).in_order() };
+        Refuted "put, old: max_age 1, clock lags by 2":
+            check([(Put(Old, 1, true), -2)], &[NotDroppedOnArrival]).max_age(1);
+        Holds "exclusive put at the client's time: 3 writers, late":
+            check(three(WholeClient, [0, -2, 2]), &WHOLE).late();
+        Refuted "exclusive put at the client's time: max_age 1, clock lags by 2":
+            check([(Put(WholeClient, 1, true), -2)], &[NotDroppedOnArrival]).max_age(1);
+        Refuted "put, ranged: 2 writers, clock 1 behind": check(two(Ranged, -1), &WHOLE);
+        Refuted "put, ranged: late requests, right clocks": check(two(Ranged, 0), &[WholeRows]).late();
+        Holds "put, none cell: 3 writers, clocks off, late: whole":
+            check(three(NoneCell, [0, -2, 2]), &[WholeRows]).late();
+        Refuted "put, none cell: clock lags by 2": check(two(NoneCell, -2), &[DoneIsRead]);
+        Holds "put, guarded: clocks off, late requests":
+            check(two(Guarded, -2), &[WholeRows, DoneIsRead, StaysReplaced]).late();
+    }
+
+    insert_and_programs_of_other_columns {
+        Holds "insert: a new row, retries, late": check([(Put(Insert, 1, true), 0)], &WHOLE).late();
+        Limit "insert: a row that is there": check(two(Insert, 0), &WHOLE);
+        Limit "exclusive put, beside a program with the old put":
+            check([(Put(Whole, 1, true), 0), (Put(Old, 2, false), -2)], &[WholeRows]);
+        Holds "put by a program with fewer columns: own columns":
+            check(fewer(Whole, Whole), &[WholeOfOwn, DoneIsRead]).late();
+        Limit "put by a program with fewer columns: all columns": check(fewer(Whole, Whole), &[WholeRows]);
+        Holds "put of an exclusive family, by a program with fewer columns":
+            check(fewer(Whole, Family), &WHOLE).late();
+        Holds "put by a program with fewer columns: keeps the others": unknown(Whole);
+        Limit "put of an exclusive family: keeps unknown columns": unknown(Family);
+    }
+
+    conditional_writes {
+        Holds "exclusive put_if: 7 to 8 to 9, clock lags by 2, late": check(chain(Whole), &WHOLE).late().over(7, 3);
+        Refuted "put_if, old: 7 to 8 to 9, clock lags by 2": check(chain(Old), &[DoneIsRead]).over(7, 3);
+        Holds "exclusive put_if, beside put":
+            check([(PutIf(Whole, 7, 8), 0), (Put(Whole, 1, true), 2)], &WHOLE).over(7, 3);
+        Holds "put_if_absent, nothing deleted: 2 writers and a delete":
+            check([(PutIfAbsent(Insert, 1), -2), (PutIfAbsent(Insert, 2), 2), (Delete, 0)], &WHOLE).late();
+        Holds "version condition, cells made later than it: 3 counters": count(true);
+        Refuted "version condition, server time: 3 counters in 1 ms": count(false);
+    }
+
+    batches_and_loads {
+        Holds "put_all, one key twice: the second after the first": batch(Whole).in_order();
+        Refuted "put_all, one key twice in one request, whole": batch(Whole);
+        Refuted "put_all, one key twice in one request, old": batch(Old);
+        Limit "put_all, one key twice, in order, late requests": batch(Whole).in_order().late();
+        Holds "load if absent, beside a live put": check(load(LoadForm::IfAbsent, Whole), &HIDES_NOTHING).late();
+        Holds "load if absent, over a row, beside a live put": load_over(LoadForm::IfAbsent, &HIDES_NOTHING);
+        Holds "load unless newer, over a row, beside a live put": load_over(LoadForm::UnlessNewer, &HIDES_NOTHING);
+        Holds "exclusive load, beside a live put: whole": load_over(LoadForm::Replace, &WHOLE);
+        Limit "exclusive load, beside a live put: hides nothing": load_over(LoadForm::Replace, &HIDES_NOTHING);
+        Refuted "load, old, beside a live put": load_over(LoadForm::Old, &HIDES_NOTHING);
+        Refuted "load, ranged at its begin, beside a live put": load_over(LoadForm::RangedAtBegin, &HIDES_NOTHING);
+        Holds "exclusive load, longer than max_age": aged(LoadForm::Replace);
+        Holds "load if absent, longer than max_age": aged(LoadForm::IfAbsent);
+        Refuted "load, old, longer than max_age": aged(LoadForm::Old);
+        Limit "load if absent, beside a live delete": gone(LoadForm::IfAbsent);
+        Limit "load unless newer, beside a live delete": gone(LoadForm::UnlessNewer);
+    }
+
+    deletes_updates_and_increments {
+        Holds "delete, beside a put, retries": check([(Put(Whole, 1, true), 2), (Delete, 0)], &WHOLE).late();
+        Holds "update: column deleted, then set at the server's time": set(Whole).over(7, 5).late();
+        Refuted "update, old: set at the client's time": set(Old).over(7, 5).late();
+        Limit "update, beside a put: a mixture of the two":
+            check([(Set(Whole, 1), 0), (Put(Whole, 2, false), 0)], &[WholeRows]).over(7, 5).late();
+        Limit "increment, beside a delete": check([(Increment, 0), (Delete, 0)], &[RowsAreReadable]).over(7, 1);
+    }
 }

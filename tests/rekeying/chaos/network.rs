@@ -9,8 +9,8 @@ use keyderive_proto::data::{MutateRowResponse, Mutation, ReadRowsResponse};
 use keyderive_tests::proxy::{Fault, Moment, Network, Request, Response, answered, lost};
 use tonic::Status;
 
+use super::calls::number;
 use super::history::now;
-use super::process::number;
 
 /// The family of the origins.
 const ORIGINS: &str = "keyderive-origin";
