@@ -47,31 +47,20 @@ async fn a_closed_client_begins_nothing() {
     let client = client(&mock);
     let table = client.raw_table("events");
     client.close().await;
-    for error in errors(&table).await {
-        let error = error.unwrap();
+    let errors: Vec<_> = errors(&table).await.into_iter().map(Option::unwrap).collect();
+    for error in &errors {
         assert!(
             error.kind() == ErrorKind::ClientClosed && error.attempts() == 0 && !error.is_retryable(),
             "{error}"
         );
         assert_eq!(error.grpc_code(), Some(Code::Cancelled.into()));
     }
-    assert_eq!(mock.connections(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn errors_about_a_row_name_it() {
-    let client = client(&Mock::new());
-    let table = client.raw_table("events");
-    client.close().await;
-    let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
-    for error in [
-        table.read_row("k", None).await.unwrap_err(),
-        table.mutate_row("k", set()).await.unwrap_err(),
-        table.read_modify_write_row("k", rules).await.unwrap_err(),
-    ] {
+    // A read, a write and a change of one row.
+    for error in [0, 3, 6].map(|at| &errors[at]) {
         assert_eq!(error.row_key(), Some(&b"k"[..]));
         assert!(error.to_string().contains(" of row `k` on table `events` failed: the client"), "{error}");
     }
+    assert_eq!(mock.connections(), 0);
 }
 
 #[tokio::test(start_paused = true)]

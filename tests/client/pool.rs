@@ -43,49 +43,26 @@ fn after(gate: &Gate) -> Mock {
     })
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_client_has_one_connection_unless_told() {
-    let gate = Gate::new();
-    let mock = after(&gate);
-    let table = table(&mock);
-    let writes = join_all((0..8).map(|_| table.mutate_row("k", set())));
-    let open = async {
-        sleep(SECOND).await;
-        gate.open();
-    };
-    let (written, ()) = tokio::join!(writes, open);
-    assert!(written.iter().all(Result::is_ok));
-    assert_eq!(carried(&mock), [8]);
-}
-
+/// One connection unless told; writes and scans are spread over those that there are.
 #[tokio::test(start_paused = true)]
 async fn requests_are_spread_over_the_connections() {
-    let gate = Gate::new();
-    let mock = after(&gate);
-    let table = table_by(&mock, 4);
-    let writes = join_all((0..40).map(|_| table.mutate_row("k", set())));
-    let open = async {
-        sleep(SECOND).await;
-        assert_eq!(carried(&mock), [10; 4]);
-        gate.open();
-    };
-    let (written, ()) = tokio::join!(writes, open);
-    assert!(written.iter().all(Result::is_ok));
-}
-
-#[tokio::test(start_paused = true)]
-async fn scans_are_spread_over_the_connections() {
-    let gate = Gate::new();
-    let mock = after(&gate);
-    let table = table_by(&mock, 3);
-    let scans = join_all((0..9).map(|_| all(&table)));
-    let open = async {
-        sleep(SECOND).await;
-        assert_eq!(carried(&mock), [3; 3]);
-        gate.open();
-    };
-    let (read, ()) = tokio::join!(scans, open);
-    assert!(read.into_iter().all(|rows| rows.unwrap() == ["k"]));
+    for (connections, writes, scans, expected) in
+        [(None, 8, 0, &[8][..]), (Some(4), 40, 0, &[10; 4]), (Some(3), 0, 9, &[3; 3])]
+    {
+        let gate = Gate::new();
+        let mock = after(&gate);
+        let table = connections.map_or_else(|| table(&mock), |connections| table_by(&mock, connections));
+        let written = join_all((0..writes).map(|_| table.mutate_row("k", set())));
+        let read = join_all((0..scans).map(|_| all(&table)));
+        let open = async {
+            sleep(SECOND).await;
+            assert_eq!(carried(&mock), expected, "{connections:?}");
+            gate.open();
+        };
+        let (written, read, ()) = tokio::join!(written, read, open);
+        assert!(written.iter().all(Result::is_ok), "{connections:?}");
+        assert!(read.into_iter().all(|rows| rows.unwrap() == ["k"]), "{connections:?}");
+    }
 }
 
 /// A busy connection is passed over while another is idle.

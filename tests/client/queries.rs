@@ -15,7 +15,7 @@ use keyderive_proto::data::result_set_metadata::Schema;
 use keyderive_proto::data::value::Kind;
 use keyderive_proto::data::{self, ArrayValue, ColumnMetadata, Value};
 use keyderive_proto::values;
-use keyderive_scripted::{Answer, Failure, Mock, Rpc};
+use keyderive_scripted::{Answer, Failure, Mock, Request, Rpc};
 use keyderive_tests::fixtures::{assert_error, fails};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -127,7 +127,7 @@ fn part(data: Bytes) -> data::ExecuteQueryResponse {
 }
 
 fn asked(mock: &Mock) -> Vec<data::ExecuteQueryRequest> {
-    mock.requests_of(Rpc::ExecuteQuery).iter().map(|request| request.decode()).collect()
+    mock.requests_of(Rpc::ExecuteQuery).iter().map(Request::decode).collect()
 }
 
 fn counts(client: &Client) -> Query {
@@ -170,7 +170,7 @@ async fn a_query_is_prepared_once_and_its_parameters_are_typed() {
     assert!(fetch(client.query(TEXT).bind("user", None::<i64>)).await.unwrap().is_empty());
 
     let prepared = mock.requests_of(Rpc::PrepareQuery);
-    let prepared: Vec<data::PrepareQueryRequest> = prepared.iter().map(|one| one.decode()).collect();
+    let prepared: Vec<data::PrepareQueryRequest> = prepared.iter().map(Request::decode).collect();
     assert!(prepared.len() == 2 && prepared.iter().all(|request| request.query == TEXT));
     assert_eq!(prepared[0].param_types, BTreeMap::from([("user".to_owned(), string())]));
     assert_eq!(prepared[1].param_types, BTreeMap::from([("user".to_owned(), int64())]));

@@ -99,7 +99,7 @@ fn numbered(number: usize) -> TokenAnswer {
 fn user_file(files: &Folder, tokens: &TokenServer) -> PathBuf {
     files.write(
         "user.json",
-        &format!(
+        format!(
             r#"{{"type":"authorized_user","client_id":"id","client_secret":"secret","refresh_token":"refresh",
                 "token_uri":"http://127.0.0.1:{}/token"}}"#,
             tokens.running.port
@@ -111,7 +111,7 @@ fn user_file(files: &Folder, tokens: &TokenServer) -> PathBuf {
 async fn run_as_user(test: &str, mock: &Mock, tokens: &TokenServer, pause: Duration) -> Vec<String> {
     let (files, authority) = (Folder::new(test), Authority::new());
     let server = over_tls(mock, authority.server("127.0.0.1", 2099)).await;
-    let (roots, file) = (files.write("roots.pem", &authority.pem()), user_file(&files, tokens));
+    let (roots, file) = (files.write("roots.pem", authority.pem()), user_file(&files, tokens));
     run(Environment { port: server.port, roots: &roots, file: Some(&file), metadata_port: None, pause }).await
 }
 
@@ -120,7 +120,7 @@ async fn the_metadata_server_gives_the_token_of_the_machine() {
     let (files, authority, mock) = (Folder::new("metadata"), Authority::new(), rows());
     let server = over_tls(&mock, authority.server("127.0.0.1", 2099)).await;
     let metadata = TokenServer::start(numbered).await;
-    let roots = files.write("roots.pem", &authority.pem());
+    let roots = files.write("roots.pem", authority.pem());
     let outcomes = run(Environment {
         port: server.port,
         roots: &roots,
@@ -152,11 +152,11 @@ async fn a_user_refreshes_their_token() {
 async fn a_service_account_signs_its_token() {
     let (files, authority, mock) = (Folder::new("account"), Authority::new(), rows());
     let server = over_tls(&mock, authority.server("127.0.0.1", 2099)).await;
-    let roots = files.write("roots.pem", &authority.pem());
+    let roots = files.write("roots.pem", authority.pem());
     let pem = include_str!("service-account.pem");
     let file = files.write(
         "account.json",
-        &format!(
+        format!(
             r#"{{"type":"service_account","project_id":"shop","private_key_id":"key-1","private_key":{pem:?},
                 "client_email":"job@shop.iam.gserviceaccount.com","client_id":"1","universe_domain":"googleapis.com"}}"#
         ),
@@ -261,7 +261,7 @@ async fn a_server_without_a_valid_certificate_gets_no_request() {
     futures_util::future::join_all(cases.map(async |(test, config, text)| {
         let (files, mock, tokens) = (Folder::new(test), rows(), TokenServer::start(numbered).await);
         let server = over_tls(&mock, config).await;
-        let (roots, file) = (files.write("roots.pem", &authority.pem()), user_file(&files, &tokens));
+        let (roots, file) = (files.write("roots.pem", authority.pem()), user_file(&files, &tokens));
         let pause = Duration::ZERO;
         let outcomes = run(Environment {
             port: server.port,

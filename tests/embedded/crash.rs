@@ -56,7 +56,7 @@ fn what_is_acknowledged_survives_a_kill() {
         if round % ROUNDS_OF_A_FILE == 0 {
             acknowledged.clear();
         }
-        let file = folder.join(&format!("{}.keyderive", round / ROUNDS_OF_A_FILE));
+        let file = folder.join(format!("{}.keyderive", round / ROUNDS_OF_A_FILE));
         // Killed as soon as it starts to open the file, or after some writes.
         let until = if rng.u8(..8) == 0 { None } else { Some(rng.usize(1..80)) };
         let said = kill_after(&file, round, until);

@@ -208,7 +208,7 @@ async fn a_table_without_a_stamp_gets_one_if_its_keys_fit(client: Client) {
     let raw = client.raw_table("users");
     raw.create([Family::new("notes", GcRule::max_versions(1))], [""; 0]).await.unwrap();
     let cell = || vec![keyderive::row::Mutation::set("notes", "text", 1_000, "x")];
-    raw.mutate_row("000007", cell()).await.unwrap();
+    raw.mutate_row(UserKey { id: 7 }.encode().unwrap(), cell()).await.unwrap();
     let changes = changes_of(&layouts, &client, "users").await;
     assert_eq!(changes.changes().len(), 2, "{changes}");
     // A key that does not fit is written after that.
