@@ -1,5 +1,5 @@
-//! The calls of a client on single rows, of a table or of a pair of tables that is re-keyed. `tests/rekeying/chaos` makes them too, on
-//! rows of its own.
+//! The calls of a client on single rows, of a table or of a pair of tables that is re-keyed. `tests/histories` and `tests/rekeying/chaos`
+//! make them too, on rows of their own.
 
 use std::collections::BTreeMap;
 
