@@ -43,7 +43,7 @@ fn after(gate: &Gate) -> Mock {
     })
 }
 
-/// One connection unless told; writes and scans are spread over those that there are.
+/// A client has one connection unless its builder asks for more, and spreads writes and scans over all of them.
 #[tokio::test(start_paused = true)]
 async fn requests_are_spread_over_the_connections() {
     for (connections, writes, scans, expected) in

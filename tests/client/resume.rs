@@ -24,8 +24,8 @@ fn range(start: &str, end: &str) -> KeyRange {
     KeyRange::new(start, Some(end.into()))
 }
 
-/// What a scan asks for after its first answer broke after these rows: nothing if all that it asked for has come, since a request without
-/// rows would read the whole table.
+/// What a scan requests when its first answer breaks off after these rows. If no row is left, it sends nothing: a request without keys and
+/// ranges would read the whole table.
 #[tokio::test(start_paused = true)]
 async fn a_scan_asks_for_what_is_left() {
     let all = ReadRows::all;
@@ -34,7 +34,7 @@ async fn a_scan_asks_for_what_is_left() {
     let both = ReadRows::new().key("a").key("x").range(range("b", "d")).range(range("m", "p"));
     let both_reversed = one("a", "m").range(range("n", "z")).key("b").key("y").reversed();
     for (case, request, before, left) in [
-        ("no row has come", ReadRows::new().prefix("p").key("k"), &[][..], Some("k [p,q)")),
+        ("before the first row", ReadRows::new().prefix("p").key("k"), &[][..], Some("k [p,q)")),
         ("a range keeps its end", one("a", "m"), &["c"], Some("(c,m)")),
         ("a range is done", three, &["a", "e"], Some("(e,f) [g,i)")),
         (
@@ -49,7 +49,7 @@ async fn a_scan_asks_for_what_is_left() {
         ("keys and ranges", both, &["a", "c", "n"], Some("x (n,p)")),
         ("keys and ranges, reversed", both_reversed, &["y", "o", "c"], Some("b [a,c) reversed")),
         ("all, reversed", all().reversed(), &["y"], Some("[,y) reversed")),
-        ("a limit counts what has come", all().limit(5), &["a", "b"], Some("(b,) limit 3")),
+        ("a limit counts the rows received", all().limit(5), &["a", "b"], Some("(b,) limit 3")),
         ("a limit is reached", all().limit(1), &["a"], None),
         ("all keys", ReadRows::new().key("a").key("b"), &["a", "b"], None),
         ("all keys, reversed", ReadRows::new().key("b").key("a").reversed(), &["b", "a"], None),

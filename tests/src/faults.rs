@@ -5,12 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Whether a file has a function of this name, or a case: a heading of a text file.
-fn has(text: &str, name: &str) -> bool {
-    let is_whole = |after: &str| !after.starts_with(|next: char| next.is_alphanumeric() || next == '_');
-    let mut functions = text.split("fn ").skip(1).filter_map(|function| function.strip_prefix(name));
-    functions.any(is_whole) || text.lines().any(|line| line.strip_prefix("# ") == Some(name))
-}
+use crate::has_test;
 
 #[test]
 fn every_test_that_is_named_is_there() {
@@ -22,7 +17,7 @@ fn every_test_that_is_named_is_there() {
         lines += 1;
         let test = line.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default().trim_matches('`');
         let is_there = test.split_once("` `").is_some_and(|(file, name)| {
-            fs::read_to_string(root.join(file)).is_ok_and(|text| has(&text, name))
+            fs::read_to_string(root.join(file)).is_ok_and(|text| has_test(&text, name))
         });
         if !is_there {
             wrong.push(test);

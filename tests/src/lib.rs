@@ -31,6 +31,17 @@ use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::{env, fs, io};
 
+/// Whether a text defines a test of this name: as a function, as a group of a macro that makes a function of it, or as a case, the heading of
+/// a text file.
+#[must_use]
+pub fn has_test(text: &str, name: &str) -> bool {
+    let is_whole = |after: &str| !after.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+    let mut functions = text.split("fn ").skip(1).filter_map(|function| function.strip_prefix(name));
+    let is_group = |line: &str| line.trim_start().strip_prefix(name) == Some(" {");
+    functions.any(is_whole)
+        || text.lines().any(|line| is_group(line) || line.strip_prefix("# ") == Some(name))
+}
+
 /// The README's code blocks, as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -607,11 +607,11 @@ impl InFlightBatch {
     async fn run(mut self) {
         let WriterInner { client, table, settings, watch, .. } = &*self.inner;
         let (client, rows) = (client.with_in_flight(self.guard.clone()), self.entries.len());
-        let is_sent = match watch {
+        let checked = match watch {
             Some(watch) => watch.before(&client, rows).await,
             None => Ok(()),
         };
-        let outcomes = match is_sent {
+        let outcomes = match checked {
             Ok(()) => {
                 let outcomes = client.send_entries(table, &self.entries).await;
                 if let Some(watch) = watch {

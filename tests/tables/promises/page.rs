@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use keyderive_tests::has_test;
+
 use super::proofs::{Tests, proofs};
 
 /// Calls that change nothing, or only wait: they need no row.
@@ -329,9 +331,7 @@ fn every_row_has_its_tests() {
     let groups: BTreeSet<Tests> =
         proofs().flat_map(|(_, _, tests)| tests.iter().copied().flatten()).copied().collect();
     for test in groups.into_iter().flatten() {
-        // A function, or a group of what a macro makes one of.
-        let definitions = [format!("fn {test}("), format!("\n    {test} {{")];
-        let is_there = sources.iter().any(|(_, text)| definitions.iter().any(|one| text.contains(one)));
+        let is_there = sources.iter().any(|(_, text)| has_test(text, test));
         assert!(is_there, "the test `{test}` is nowhere");
     }
 }

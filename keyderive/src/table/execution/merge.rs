@@ -58,7 +58,7 @@ impl Merge {
     #[inline]
     fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let Self { bucket_scans, current, .. } = self;
-        // Each once, from the current bucket on.
+        // Polls each bucket once, from the current one on.
         let mut next = current.unwrap_or(0);
         for _ in 0..bucket_scans.len() {
             if next >= bucket_scans.len() {
