@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 use keyderive::client::RawTable;
 use keyderive::embedded::Bigtable;
 use keyderive::row::Mutation;
@@ -47,10 +48,10 @@ async fn an_address_that_takes_connections_and_says_nothing_is_no_emulator() {
 
 #[tokio::test]
 async fn a_server_of_another_protocol_is_no_emulator() {
-    for greeting in
-        [&b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"[..], b"220 mail.example ESMTP\r\n"]
-    {
-        let text = error_at(greeting).await.to_string();
+    let greetings =
+        [&b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"[..], b"220 mail.example ESMTP\r\n"];
+    for error in join_all(greetings.map(error_at)).await {
+        let text = error.to_string();
         assert!(text.contains("the server there does not speak HTTP/2"), "{text}");
     }
 }

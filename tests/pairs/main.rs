@@ -14,30 +14,20 @@ mod rows;
 mod world;
 mod writes;
 
+use std::sync::Mutex;
+
 use fastrand::Rng;
 use features::{Feature, Met, apart};
 use keyderive_tests::amount;
+use keyderive_tests::parallel::failed_runs;
 
 const SEED: &str = "KEYDERIVE_PAIRS_SEED";
 
 /// How many states a re-keying has.
 const STATES: usize = 8;
 
-/// The futures of a run, which an unoptimized build does not fold, take more than the stack of a test.
-const STACK: usize = 32 << 20;
-
-/// Makes a run in a thread of its own; fails if it panics.
-fn run(seed: u64) -> std::thread::Result<Met> {
-    std::thread::Builder::new()
-        .name(format!("seed {seed}"))
-        .stack_size(STACK)
-        .spawn(move || of_seed(seed))
-        .unwrap()
-        .join()
-}
-
 /// Makes a run on a clock that jumps over its waits.
-fn of_seed(seed: u64) -> Met {
+fn run(seed: u64) -> Met {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     // Runs take turns, so that few of them have every kind.
     let (turn, rng) = (seed / 3, Rng::with_seed(seed));
@@ -52,16 +42,16 @@ fn of_seed(seed: u64) -> Met {
 #[test]
 fn every_read_is_that_of_the_model_and_every_pair_meets() {
     if let Ok(seed) = std::env::var(SEED) {
-        return drop(run(seed.parse().unwrap()).unwrap());
+        let seed = seed.parse().unwrap();
+        return assert!(failed_runs(1, |_| drop(run(seed))).is_empty(), "seed {seed} failed");
     }
     let runs = amount("KEYDERIVE_PAIRS_RUNS", "runs of pairs of features", 24, 2000);
-    let (mut met, mut failed) = (Met::default(), Vec::new());
-    for seed in 0..runs {
-        match run(seed) {
-            Ok(of_run) => met.add(of_run),
-            Err(_) => failed.push(seed),
-        }
-    }
+    let met = Mutex::new(Met::default());
+    let failed = failed_runs(runs, |seed| {
+        let of_run = run(seed);
+        met.lock().unwrap().add(of_run);
+    });
+    let met = met.into_inner().unwrap();
     assert!(failed.is_empty(), "{} of {runs} runs failed; {SEED} repeats one: {failed:?}", failed.len());
     let pairs = || Feature::ALL.iter().flat_map(|one| Feature::ALL.iter().map(move |other| (*one, *other)));
     let pairs = || pairs().filter(|(one, other)| one < other);

@@ -17,6 +17,7 @@ pub mod hostile;
 #[allow(dead_code, reason = "the models use all of it")]
 mod lin;
 pub mod linearizable;
+pub mod parallel;
 #[cfg(test)]
 mod pictures;
 pub mod proxy;

@@ -35,13 +35,11 @@ mod rows;
 mod run;
 mod world;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use keyderive_tests::amount;
+use keyderive_tests::parallel::{failed_runs, threads};
 use peak_alloc::PeakAlloc;
 
 use crate::run::{Ran, run};
@@ -64,33 +62,17 @@ fn seeds() {
     }
     let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 100, 400);
     let (begun, before) = (Instant::now(), MEMORY.current_usage());
-    let (next, failed, all) = (AtomicU64::new(0), Mutex::new(Vec::new()), Mutex::new(Ran::default()));
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds {
-                        return;
-                    }
-                    match catch_unwind(AssertUnwindSafe(|| run(seed, TraceTo::Nowhere))) {
-                        Ok(ran) => all.lock().unwrap().add(&ran),
-                        Err(_) => {
-                            eprintln!("seed {seed} failed after {:.1?}", begun.elapsed());
-                            failed.lock().unwrap().push(seed);
-                        }
-                    }
-                }
-            });
-        }
+    let all = Mutex::new(Ran::default());
+    let failed = failed_runs(seeds, |seed| {
+        let ran = run(seed, TraceTo::Nowhere);
+        all.lock().unwrap().add(&ran);
     });
     let (peak, left) = (MEMORY.peak_usage() - before, MEMORY.current_usage().saturating_sub(before));
-    let (failed, all) = (failed.into_inner().unwrap(), all.into_inner().unwrap());
+    let all = all.into_inner().unwrap();
     println!("{seeds} seeds in {:.1?}, {peak} bytes at most and {left} at the end: {all:?}", begun.elapsed());
     assert!(failed.is_empty(), "{} of {seeds} seeds failed; {SEED} repeats one: {failed:?}", failed.len());
     assert!(
-        peak < (threads + 1) * MOST_BYTES && left < MOST_BYTES,
+        peak < (threads() + 1) * MOST_BYTES && left < MOST_BYTES,
         "runs hold {peak} bytes, and {left} at their end"
     );
 }
@@ -98,12 +80,13 @@ fn seeds() {
 /// Twice the same seed is twice the same run: each request, and each call with its time and its result, byte by byte.
 #[test]
 fn a_seed_is_one_run() {
-    for seed in 0..8 {
+    let failed = failed_runs(8, |seed| {
         let (first, second) = (run(seed, TraceTo::Text), run(seed, TraceTo::Text));
         let lines = first.text.lines().zip(second.text.lines());
         let differs = (1..).zip(lines).find(|(_, (first, second))| first != second);
         assert!(first.text.lines().count() > 100, "seed {seed} has no trace");
         assert_eq!(differs, None, "seed {seed}: the first line that differs");
         assert_eq!(first, second, "seed {seed}");
-    }
+    });
+    assert!(failed.is_empty(), "seeds {failed:?}");
 }

@@ -1,16 +1,17 @@
 //! Each of 40 row types as a part of each, by `rows_as` and every read: what fits reads what the whole reads, by all of them alike, and
 //! what does not fit fails in all of them.
 //!
-//! `KEYDERIVE_PART_TYPES` is how many of them the emulator has.
+//! `KEYDERIVE_PART_ROWS` is how many rows of each kind a whole has, and `KEYDERIVE_PART_TYPES` how many of the types the emulator has.
+
+use std::sync::Mutex;
 
 use keyderive::row::OwnedRow;
 use keyderive::table::{ReadOnly, RowRef};
 use keyderive::{Error, ErrorKind, OnUnreadable, Table};
+use keyderive_tests::parallel::failed_runs;
 
 use super::*;
 
-/// How many rows of each kind a whole has.
-const ROWS: u64 = 6;
 const TABLE: &str = "events";
 /// The rows of the table without the first.
 const COPY: &str = "copy";
@@ -305,7 +306,7 @@ async fn fill(client: &Client, whole: &dyn Program) -> Vec<PageKey> {
     };
     let aliases = whole.at().aliases();
     let mut keys = Vec::new();
-    for number in 0..ROWS {
+    for number in 0..amount("KEYDERIVE_PART_ROWS", "rows of each kind that parts are read of", 2, 6) {
         let first = key(&format!("{number}"));
         whole.write(client, &first, number).await.unwrap();
         let stored = raw.read_row(first.encode().unwrap(), None).await.unwrap().unwrap();
@@ -366,8 +367,8 @@ fn check(
 }
 
 /// How many pairs fit, and how many do not.
-async fn pairs_of(client: &Client, number: usize, counts: &mut [u64; 2]) {
-    let wholes = wholes();
+async fn pairs_of(client: &Client, number: usize) -> [u64; 2] {
+    let (wholes, mut counts) = (wholes(), [0; 2]);
     let whole = &wholes[number];
     let keys = fill(client, whole.program()).await;
     let mut expected = BTreeMap::new();
@@ -420,15 +421,21 @@ async fn pairs_of(client: &Client, number: usize, counts: &mut [u64; 2]) {
             }
         }
     }
+    counts
 }
 
-#[tokio::test]
-async fn every_part_that_fits_reads_what_the_whole_reads() {
-    let mut counts = [0; 2];
-    for number in 0..wholes().len() {
-        pairs_of(&Client::embedded(), number, &mut counts).await;
-    }
+#[test]
+fn every_part_that_fits_reads_what_the_whole_reads() {
+    let counts = Mutex::new([0; 2]);
+    let failed = failed_runs(wholes().len() as u64, |number| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let [fit, others] = runtime.block_on(async { pairs_of(&Client::embedded(), number as usize).await });
+        let mut counts = counts.lock().unwrap();
+        *counts = [counts[0] + fit, counts[1] + others];
+    });
+    let counts = counts.into_inner().unwrap();
     println!("{} of {} pairs fit", counts[0], counts[0] + counts[1]);
+    assert!(failed.is_empty(), "parts of the types {failed:?}");
     assert!(counts.iter().all(|count| *count > 200), "{counts:?}");
 }
 
@@ -439,6 +446,6 @@ async fn so_does_it_on_the_emulator() {
     for number in 0..usize::try_from(count).unwrap().min(all) {
         let Some((_emulator, client)) = crate::servers::emulator().await else { return };
         // The few are spread over all.
-        pairs_of(&client, number * all / usize::try_from(count).unwrap(), &mut [0; 2]).await;
+        pairs_of(&client, number * all / usize::try_from(count).unwrap()).await;
     }
 }
