@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use keyderive::client::RawTable;
 use keyderive::embedded::Bigtable;
 use keyderive::row::Mutation;
@@ -40,27 +40,25 @@ async fn error_at(greeting: &'static [u8]) -> Error {
     error
 }
 
+/// What answers at an address, and is no emulator; at the same time, since each is waited for.
 #[tokio::test]
-async fn an_address_that_takes_connections_and_says_nothing_is_no_emulator() {
-    let text = error_at(b"").await.to_string();
-    assert!(text.contains("a server accepted the connection, but sent nothing"), "{text}");
-}
-
-#[tokio::test]
-async fn a_server_of_another_protocol_is_no_emulator() {
-    let greetings =
-        [&b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"[..], b"220 mail.example ESMTP\r\n"];
-    for error in join_all(greetings.map(error_at)).await {
+async fn what_is_no_emulator_is_named() {
+    let http1 = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+    let greetings = [
+        (&b""[..], "a server accepted the connection, but sent nothing"),
+        (http1, "the server there does not speak HTTP/2"),
+        (b"220 mail.example ESMTP\r\n", "the server there does not speak HTTP/2"),
+    ];
+    let nothing = async {
+        let error = Client::emulator("127.0.0.1:1").await.unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("the server there does not speak HTTP/2"), "{text}");
-    }
-}
-
-#[tokio::test]
-async fn a_port_where_nothing_listens_is_no_emulator() {
-    let error = Client::emulator("127.0.0.1:1").await.unwrap_err();
-    let text = error.to_string();
-    assert!(error.is_unavailable() && text.contains("refused (os error "), "{text}");
+        assert!(error.is_unavailable() && text.contains("refused (os error "), "{text}");
+    };
+    let all = join_all(greetings.map(async |(greeting, reason)| {
+        let text = error_at(greeting).await.to_string();
+        assert!(text.contains(reason), "{text}");
+    }));
+    join(all, nothing).await;
 }
 
 #[tokio::test]

@@ -165,7 +165,7 @@ async fn scans_that_are_dropped_leave_no_request_behind() {
 
 #[tokio::test]
 async fn a_hundred_scans_of_4_buckets_run_side_by_side() {
-    side_by_side(100, 4_000, 100).await;
+    side_by_side(100, 4_000, 25).await;
 }
 
 /// Streams that wait fill their windows of 1 MiB each, and must not fill the window of the connection.

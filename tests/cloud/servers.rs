@@ -103,7 +103,6 @@ pub(crate) enum TokenAnswer {
     Token(String, u32),
     /// A status, and a body.
     Refused(u16, &'static str),
-    Silence,
 }
 
 pub(crate) struct TokenServer {
@@ -133,7 +132,6 @@ impl TokenServer {
                         ),
                     ),
                     TokenAnswer::Refused(status, body) => (status, body.to_owned()),
-                    TokenAnswer::Silence => std::future::pending().await,
                 };
                 let answer = format!(
                     "HTTP/1.1 {status} Answer\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\

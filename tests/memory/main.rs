@@ -52,7 +52,7 @@ fn part(values: &Bytes, token: &'static str) -> data::ExecuteQueryResponse {
 /// A value of two bytes is the smallest, so this is the answer that has the most values.
 #[tokio::test]
 async fn a_query_holds_a_few_times_what_the_server_has_sent() {
-    const BYTES: usize = 4 * MIB;
+    const BYTES: usize = MIB;
     let _turn = TURN.lock().await;
     let one_message = Bytes::from(b"\x12\0".repeat(BYTES / 2));
     let one = Answer::new().send(&part(&one_message, "t"));

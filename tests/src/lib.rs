@@ -32,15 +32,15 @@ use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::{env, fs, io};
 
-/// Whether a text defines a test of this name: as a function, as a group of a macro that makes a function of it, or as a case, the heading of
-/// a text file.
-#[must_use]
-pub fn has_test(text: &str, name: &str) -> bool {
-    let is_whole = |after: &str| !after.starts_with(|next: char| next.is_alphanumeric() || next == '_');
-    let mut functions = text.split("fn ").skip(1).filter_map(|function| function.strip_prefix(name));
-    let is_group = |line: &str| line.trim_start().strip_prefix(name) == Some(" {");
-    functions.any(is_whole)
-        || text.lines().any(|line| is_group(line) || line.strip_prefix("# ") == Some(name))
+/// The names of the tests that a text defines: as a function, as a group of a macro that makes a function of it, or as a case, the heading
+/// of a text file.
+pub fn tests_in(text: &str) -> impl Iterator<Item = &str> {
+    let is_name = |next: char| next.is_alphanumeric() || next == '_';
+    let functions =
+        text.split("fn ").skip(1).filter_map(move |after| after.split(move |next| !is_name(next)).next());
+    let groups = text.lines().filter_map(|line| line.trim_start().strip_suffix(" {"));
+    let cases = text.lines().filter_map(|line| line.strip_prefix("# "));
+    functions.chain(groups).chain(cases)
 }
 
 /// The README's code blocks, as doctests.

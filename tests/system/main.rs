@@ -12,7 +12,7 @@
 //! KEYDERIVE_SEED=17 cargo test -p keyderive-tests --test system seeds -- --nocapture
 //! ```
 //!
-//! The first command runs that many seeds, 100 by default. The second repeats one seed and prints its trace. When a seed fails, we keep it as a
+//! The first command runs that many seeds, 75 by default. The second repeats one seed and prints its trace. When a seed fails, we keep it as a
 //! named test. `tests/faults/system` lists bugs that the seeds must find. It also lists bugs that they cannot reach, each with the test that finds
 //! it.
 //!
@@ -60,7 +60,7 @@ fn seeds() {
         let ran = run(seed.parse().unwrap(), TraceTo::Stderr);
         return eprintln!("seed {seed}: {ran:?}");
     }
-    let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 100, 400);
+    let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 75, 400);
     let (begun, before) = (Instant::now(), MEMORY.current_usage());
     let all = Mutex::new(Ran::default());
     let failed = failed_runs(seeds, |seed| {
@@ -80,7 +80,7 @@ fn seeds() {
 /// Twice the same seed is twice the same run: each request, and each call with its time and its result, byte by byte.
 #[test]
 fn a_seed_is_one_run() {
-    let failed = failed_runs(8, |seed| {
+    let failed = failed_runs(4, |seed| {
         let (first, second) = (run(seed, TraceTo::Text), run(seed, TraceTo::Text));
         let lines = first.text.lines().zip(second.text.lines());
         let differs = (1..).zip(lines).find(|(_, (first, second))| first != second);

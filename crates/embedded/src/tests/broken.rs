@@ -38,8 +38,9 @@ async fn no_request_panics() {
     let rng = &mut Rng::with_seed(1);
     let embedded = Side::embedded();
     embedded.create_table().await;
-    let mut sent = 0;
-    while sent < 3000 {
+    let (mut sent, requests) =
+        (0, keyderive_tests::amount("KEYDERIVE_BROKEN_REQUESTS", "broken requests", 1000, 10_000));
+    while sent < requests {
         let whole = if rng.u8(..3) == 0 { Operation::Read(read(rng)) } else { operation(rng) };
         if rng.u8(..4) == 0 {
             embedded.run(&whole).await;

@@ -15,7 +15,9 @@ use super::{Batch, Entry, Mutations};
 use crate::client::operation::Idempotency;
 use crate::row::{Mutation, MutationKind, Row as _, RowWriter, TimeRange};
 
-const ROUNDS: usize = 5_000;
+fn rounds() -> u64 {
+    keyderive_tests::amount("KEYDERIVE_WRITE_ROUNDS", "random writes beside generated messages", 1500, 5000)
+}
 
 fn generated(mutation: &Mutation) -> data::Mutation {
     message(&mutation.0)
@@ -85,7 +87,7 @@ fn without_tokens(
 #[test]
 fn entries_are_those_of_the_generated_messages() {
     let mut rng = Rng::with_seed(0x7772_6974);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds() {
         let all = any_entries(&mut rng);
         let (mut batch, mut copied) = (Batch::default(), Batch::default());
         for (entry, _) in &all {
@@ -143,7 +145,7 @@ fn kept_buffers_are_bounded_and_reused() {
 #[test]
 fn mutations_of_one_row_are_those_of_the_generated_messages() {
     let mut rng = Rng::with_seed(0x726f_7773);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds() {
         let (entry, message) = any_entries(&mut rng).remove(0);
         let mutations = message.mutations;
         let request = data::MutateRowRequest { mutations: mutations.clone(), ..Default::default() };
@@ -183,7 +185,7 @@ fn deletions_come_before_cells() {
 fn successive_rows_are_those_of_the_generated_messages() {
     let mut rng = Rng::with_seed(0x6b6e_6f77);
     let mut mutations = Mutations::default();
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds() {
         // Successive rows mostly have the same columns.
         let columns: Vec<_> = (0..rng.usize(1..5)).map(|_| (any_mutation(&mut rng), rng.u8(..8))).collect();
         for _ in 0..rng.usize(1..5) {
@@ -304,7 +306,7 @@ fn any_answer(rng: &mut Rng) -> MutateRowsResponse {
 fn answers_are_read_as_the_generated_messages_are() {
     const ENTRIES: usize = 4;
     let mut rng = Rng::with_seed(0x616e_7377);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds() {
         let message = any_answer(&mut rng);
         let expected =
             generated_statuses(&message, ENTRIES).map(|statuses| (statuses, message.rate_limit_info));
@@ -315,7 +317,7 @@ fn answers_are_read_as_the_generated_messages_are() {
 #[test]
 fn damaged_answers_are_read_as_the_generated_messages_are() {
     let mut rng = Rng::with_seed(0x6162_6364);
-    for _ in 0..20 * ROUNDS {
+    for _ in 0..20 * rounds() {
         let mut bytes = any_answer(&mut rng).encode_to_vec();
         for _ in 0..rng.usize(1..4) {
             match rng.u8(..3) {
