@@ -101,7 +101,7 @@ fn rows<K: VisitKey>(rng: &mut fastrand::Rng) -> Vec<K> {
     let mut keys = BTreeMap::new();
     for user in NAMES {
         for site in NAMES {
-            let count = match rng.u8(..8) {
+            let count = match rng.u8(..12) {
                 0 => 0,
                 1 => 800,
                 2 => 40,

@@ -523,7 +523,7 @@ async fn a_clock_that_was_set_counts_no_item_twice() {
 async fn sums_are_exact_or_the_load_says_that_it_cannot_know() {
     let seed = variable("KEYDERIVE_LOAD_SUMS_SEED", 7);
     let (mut exact, mut unknown, mut twice) = (0, 0, 0);
-    let runs = amount("KEYDERIVE_LOAD_SUMS_RUNS", "loads beside random faults that add sums", 24, 150);
+    let runs = amount("KEYDERIVE_LOAD_SUMS_RUNS", "loads beside random faults that add sums", 16, 150);
     for run in 0..runs {
         let mut rng = Rng::with_seed(seed * 1000 + run);
         let bigtable = Bigtable::in_memory();

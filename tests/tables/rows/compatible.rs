@@ -779,7 +779,7 @@ impl Pairs {
         let families = [all("cf"), all("place"), all("h"), sums, maxes];
         client.raw_table("events").create(families, [""; 0]).await.unwrap();
         let rows = amount("KEYDERIVE_ROW_PAIRS", "rows that each of a pair of row types writes", 8, 16);
-        let share = one_in(16, "pairs of row types that read each other's rows");
+        let share = one_in(24, "pairs of row types that read each other's rows");
         Self { client, programs: programs(), rows, share }
     }
 
