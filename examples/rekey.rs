@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
     let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
     if address == "embedded:" {
-        // The clock jumps over the pauses of a re-keying, about 15 s. A server would not wait with it.
+        // Nothing here waits for a socket, so the clock may jump over the pauses of a re-keying, which take about 15 s.
         tokio::time::pause();
     }
     let client = Client::connect(&address).await?;

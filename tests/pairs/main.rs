@@ -18,8 +18,7 @@ use std::sync::Mutex;
 
 use fastrand::Rng;
 use features::{Feature, Met, apart};
-use keyderive_tests::amount;
-use keyderive_tests::parallel::failed_runs;
+use keyderive_tests::{amount, failed_runs};
 
 const SEED: &str = "KEYDERIVE_PAIRS_SEED";
 

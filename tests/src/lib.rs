@@ -17,7 +17,6 @@ pub mod hostile;
 #[allow(dead_code, reason = "the models use all of it")]
 mod lin;
 pub mod linearizable;
-pub mod parallel;
 #[cfg(test)]
 mod pictures;
 pub mod proxy;
@@ -29,8 +28,11 @@ pub use self::folder::Folder;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::{env, fs, io};
+use std::time::Instant;
+use std::{env, fs, io, thread};
 
 /// The names of the tests that a text defines: as a function, as a group of a macro that makes a function of it, or as a case, the heading
 /// of a text file.
@@ -90,6 +92,44 @@ pub fn one_in(part: usize, what: &str) -> usize {
     }
     left_out(&format!("{what}: one in {part} (set `{LONG}=1`)"));
     part
+}
+
+/// The futures of a run, which an unoptimized build does not fold, take more than the stack of a test.
+const STACK: usize = 32 << 20;
+
+/// How many runs happen at the same time.
+#[must_use]
+pub fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Calls `run` with each number below `count`, on all cores, and returns the numbers of the calls that panicked, in order.
+///
+/// # Panics
+///
+/// When the system starts no thread.
+pub fn failed_runs(count: u64, run: impl Fn(u64) + Sync) -> Vec<u64> {
+    let (begun, next, failed) = (Instant::now(), AtomicU64::new(0), Mutex::new(Vec::new()));
+    let worker = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            if catch_unwind(AssertUnwindSafe(|| run(number))).is_err() {
+                eprintln!("run {number} failed after {:.1?}", begun.elapsed());
+                failed.lock().unwrap().push(number);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..threads() {
+            thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker).unwrap();
+        }
+    });
+    let mut failed = failed.into_inner().unwrap();
+    failed.sort_unstable();
+    failed
 }
 
 /// Whether tests run that have no short form; if not, says on stderr that `what` is left out.

@@ -45,7 +45,8 @@ pub(crate) struct Pattern {
 
 #[derive(Debug)]
 enum Matcher {
-    /// In order.
+    /// In order. Clients send the names of families and columns so; to compile them takes longer than the rest of a small read, and milliseconds
+    /// in a program that is not optimized.
     OneOf(Vec<Vec<u8>>),
     Regex(Regex),
 }
@@ -53,17 +54,17 @@ enum Matcher {
 impl Pattern {
     /// Errors name the `filter`.
     pub(super) fn new(filter: &str, regex: &[u8], budget: &PatternBudget) -> Result<Self, Status> {
-        if let Some(mut literals) = literals(regex) {
-            literals.sort_unstable();
-            return Ok(Self { matcher: Matcher::OneOf(literals), compiled_bytes: regex.len() });
-        }
         let reject = |fault: String| {
             Status::invalid_argument(format!("`{filter}` is `{}`: {fault}", regex.escape_ascii()))
         };
-        let translated = format!(
-            r"\A(?:{})\z",
-            translate(regex, Mode::BYTES_WITHOUT_GROUPS).map_err(|error| reject(error.to_string()))?
-        );
+        let translated =
+            translate(regex, Mode::BYTES_WITHOUT_GROUPS).map_err(|error| reject(error.to_string()))?;
+        if let Some(mut literals) = translated.literals {
+            literals.sort_unstable();
+            literals.dedup();
+            return Ok(Self { matcher: Matcher::OneOf(literals), compiled_bytes: regex.len() });
+        }
+        let translated = format!(r"\A(?:{})\z", translated.text);
         // The compiler reports only whether the size exceeds a limit, so try growing limits.
         let mut compiled_bytes = MIN_COMPILED_BYTES;
         loop {
@@ -100,26 +101,6 @@ impl Pattern {
             Matcher::Regex(regex) => regex.is_match(bytes),
         }
     }
-}
-
-/// The byte strings that an expression matches, if it is only literals with `|` between them, as clients send the names of families and columns.
-/// To compile one takes more than all the rest of a small read, and milliseconds in a program that is not optimized.
-fn literals(regex: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let mut literals = vec![Vec::new()];
-    let mut bytes = regex.iter().copied();
-    while let Some(byte) = bytes.next() {
-        let byte = match byte {
-            b'|' => {
-                literals.push(Vec::new());
-                continue;
-            }
-            b'\\' => bytes.next().filter(u8::is_ascii_punctuation)?,
-            b'*' | b'+' | b'?' | b'^' | b'$' | b'.' | b'(' | b')' | b'[' | b'{' => return None,
-            _ => byte,
-        };
-        literals.last_mut()?.push(byte);
-    }
-    Some(literals)
 }
 
 /// The last line of an error: the lines before show the translated expression.
@@ -159,7 +140,7 @@ fn invalid(fault: impl Into<String>) -> Re2Error {
 /// Fails if RE2 rejects the expression, as far as the crate would not, and if it has a Unicode class.
 #[doc(hidden)]
 pub fn translate_re2(regex: &[u8], is_text: bool) -> Result<String, Re2Error> {
-    translate(regex, Mode { is_text, has_groups: true })
+    translate(regex, Mode { is_text, has_groups: true }).map(|translated| translated.text)
 }
 
 #[derive(Clone, Copy)]
@@ -174,19 +155,27 @@ impl Mode {
     const BYTES_WITHOUT_GROUPS: Self = Self { is_text: false, has_groups: false };
 }
 
-fn translate(regex: &[u8], mode: Mode) -> Result<String, Re2Error> {
-    let mut translator =
-        Translator { mode, rest: regex, out: String::with_capacity(regex.len() * 2), depth: 0 };
+struct Translated {
+    text: String,
+    /// The byte strings that an expression over bytes matches, if it is only literals with `|` between them.
+    literals: Option<Vec<Vec<u8>>>,
+}
+
+fn translate(regex: &[u8], mode: Mode) -> Result<Translated, Re2Error> {
+    let (out, literals) = (String::with_capacity(regex.len() * 2), (!mode.is_text).then(|| vec![Vec::new()]));
+    let mut translator = Translator { mode, rest: regex, out, literals, depth: 0 };
     while let Some(each) = translator.next() {
         translator.translate_unit(each)?;
     }
-    Ok(translator.out)
+    Ok(Translated { text: translator.out, literals: translator.literals })
 }
 
 struct Translator<'a> {
     mode: Mode,
     rest: &'a [u8],
     out: String,
+    /// None once something came that is no literal.
+    literals: Option<Vec<Vec<u8>>>,
     /// How many groups are open. An unmatched `)` would end the group around the whole expression.
     depth: usize,
 }
@@ -220,12 +209,22 @@ impl Translator<'_> {
     }
 
     fn literal(&mut self, unit: char) {
+        let literal = self.literals.as_mut().and_then(|literals| literals.last_mut());
+        if let (Some(literal), Ok(byte)) = (literal, u8::try_from(unit)) {
+            literal.push(byte);
+        }
         match u32::from(unit) {
             _ if unit.is_ascii_alphanumeric() || unit == '_' => self.out.push(unit),
             // Without Unicode, only this form is a byte.
             number @ 0..=0xff => self.out.push_str(&format!("\\x{number:02x}")),
             _ => self.out.push(unit),
         }
+    }
+
+    /// A part that is no literal.
+    fn operator(&mut self, text: &str) {
+        self.literals = None;
+        self.out.push_str(text);
     }
 
     /// The character or byte of a number.
@@ -244,7 +243,11 @@ impl Translator<'_> {
                 self.out.push(')');
             }
             '{' => return self.brace(),
-            '*' | '+' | '?' | '|' | '^' | '$' | '.' => self.out.push(unit),
+            '|' => {
+                self.out.push(unit);
+                self.literals.iter_mut().for_each(|literals| literals.push(Vec::new()));
+            }
+            '*' | '+' | '?' | '^' | '$' | '.' => self.operator(unit.encode_utf8(&mut [0; 4])),
             _ => self.literal(unit),
         }
         Ok(())
@@ -259,19 +262,19 @@ impl Translator<'_> {
             }
             Some(b'C') => {
                 self.next();
-                self.out.push_str("(?s-u:.)");
+                self.operator("(?s-u:.)");
             }
             Some(&anchor @ (b'A' | b'z')) => {
                 self.next();
-                self.out.extend(['\\', char::from(anchor)]);
+                self.operator(if anchor == b'A' { r"\A" } else { r"\z" });
             }
             Some(&boundary @ (b'b' | b'B')) => {
                 self.next();
-                self.out.extend(["(?-u:\\", if boundary == b'b' { "b" } else { "B" }, ")"]);
+                self.operator(if boundary == b'b' { r"(?-u:\b)" } else { r"(?-u:\B)" });
             }
             _ => match self.atom()? {
                 Atom::Unit(unit) => self.literal(unit),
-                Atom::Class(class) => self.out.push_str(class),
+                Atom::Class(class) => self.operator(class),
             },
         }
         Ok(())
@@ -366,7 +369,7 @@ impl Translator<'_> {
         };
         // Names are not used, and flags are ASCII.
         if name.is_none() {
-            self.out.push_str("(?");
+            self.operator("(?");
             self.out.extend(head[..end].iter().copied().map(char::from));
             self.rest = &head[end..];
             if self.rest.first() == Some(&b':') {
@@ -381,7 +384,7 @@ impl Translator<'_> {
     }
 
     fn group(&mut self) {
-        self.out.push_str(if self.mode.has_groups { "(" } else { "(?:" });
+        self.operator(if self.mode.has_groups { "(" } else { "(?:" });
     }
 
     /// Translates a repetition, or a literal brace.
@@ -401,7 +404,7 @@ impl Translator<'_> {
         if !allowed(least) || !(most.is_empty() || allowed(most)) {
             return Err(invalid(format!("a part is repeated more than {MAX_REPETITIONS} times")));
         }
-        self.out.push('{');
+        self.operator("{");
         self.out.push_str(inner);
         self.out.push('}');
         self.rest = &self.rest[inner.len() + 1..];
@@ -410,7 +413,7 @@ impl Translator<'_> {
 
     /// Translates a bracket expression, after its first bracket.
     fn class(&mut self) -> Result<(), Re2Error> {
-        self.out.push('[');
+        self.operator("[");
         if self.rest.first() == Some(&b'^') {
             self.next();
             self.out.push('^');
@@ -496,12 +499,15 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(1);
         let mut found = 0;
         for _ in 0..2000 {
-            let regex: Vec<u8> =
-                (0..rng.usize(..6)).map(|_| b"ab|\\.-Q_\n\0\xff]}"[rng.usize(..13)]).collect();
-            let Some(literals) = literals(&regex) else { continue };
+            const UNITS: &[u8] = b"ab|\\\\.-QE_\n\0\xff]}{1";
+            let regex: Vec<u8> = (0..rng.usize(..6)).map(|_| UNITS[rng.usize(..UNITS.len())]).collect();
+            let Ok(Translated { text, literals: Some(literals) }) =
+                translate(&regex, Mode::BYTES_WITHOUT_GROUPS)
+            else {
+                continue;
+            };
             found += 1;
-            let translated = translate(&regex, Mode::BYTES_WITHOUT_GROUPS).unwrap();
-            let whole = RegexBuilder::new(&format!(r"\A(?:{translated})\z")).unicode(false).build().unwrap();
+            let whole = RegexBuilder::new(&format!(r"\A(?:{text})\z")).unicode(false).build().unwrap();
             for bytes in
                 literals.iter().map(Vec::as_slice).chain([&b""[..], b"a", b"ab", b"\\", b".", &regex])
             {

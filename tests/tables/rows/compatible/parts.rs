@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use keyderive::row::OwnedRow;
 use keyderive::table::{ReadOnly, RowRef};
 use keyderive::{Error, ErrorKind, OnUnreadable, Table};
-use keyderive_tests::parallel::failed_runs;
+use keyderive_tests::failed_runs;
 
 use super::*;
 
