@@ -336,13 +336,8 @@ impl Layouts {
                 self.conflicts.iter().map(|(table, conflict)| format!("table `{table}`: {conflict}"));
             return Err(LayoutsError(Fault::Conflicts(conflicts.collect())));
         }
-        let failed = |error| LayoutsError(Fault::File { path: path.to_owned(), error });
         if let Some(accepted) = std::env::var_os(BLESS) {
-            // A file that is there, and cannot be read, may have columns that now have new names.
-            if fs::exists(path).unwrap_or(true) {
-                self.check_renames(&Self::read(path)?, &accepted.to_string_lossy(), path)?;
-            }
-            return fs::write(path, self.to_json()).map_err(failed);
+            return self.write(path, &accepted.to_string_lossy());
         }
         let committed = Self::read(path)?;
         match self.tables == committed.tables {
@@ -365,6 +360,16 @@ impl Layouts {
             Fault::Malformed { fault, .. } => malformed(fault),
             other => LayoutsError(other),
         })
+    }
+
+    /// Writes the file, unless a column may have been renamed and `accepted` lacks the pair.
+    fn write(&self, path: &Path, accepted: &str) -> Result<(), LayoutsError> {
+        // A file that is there, and cannot be read, may have columns that now have new names.
+        if fs::exists(path).unwrap_or(true) {
+            self.check_renames(&Self::read(path)?, accepted, path)?;
+        }
+        let failed = |error| LayoutsError(Fault::File { path: path.to_owned(), error });
+        fs::write(path, self.to_json()).map_err(failed)
     }
 
     /// Fails if a column may have been renamed and `accepted`, a list with commas, lacks the pair.
@@ -708,6 +713,21 @@ mod tests {
         let changed = LayoutsError(Fault::Changed { path: "layouts.json".into(), changes }).to_string();
         let said = "and no column has a new name, write the file by `KEYDERIVE_BLESS='users/cf:_mail=cf:_email' cargo test`";
         assert!(changed.contains(said), "{changed}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_not_written() {
+        let path = std::env::temp_dir().join(format!("keyderive-layouts-{}.json", std::process::id()));
+        let committed = Layouts::new().table::<UserKey, User>("users").to_json();
+        let conflict = format!("<<<<<<< ours\n{committed}");
+        fs::write(&path, &conflict).unwrap();
+        let newer = Layouts::new().table::<UserKey, later::User>("users");
+        assert!(newer.write(&path, "1").unwrap_err().to_string().contains("is no layout file"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), conflict);
+        fs::remove_file(&path).unwrap();
+        newer.write(&path, "1").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), newer.to_json());
+        fs::remove_file(path).unwrap();
     }
 
     /// Each dropped column may be each added one, and names of columns can have commas.

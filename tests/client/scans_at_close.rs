@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use keyderive::client::ReadRows;
+use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::{Client, Error, ErrorKind, RowKey, Scan, Table};
 use keyderive_scripted::{Answer, Mock, Rpc};
 use keyderive_tests::fixtures::{SaltedKey, UserKey, created};
@@ -248,6 +249,19 @@ async fn a_scan_that_waits_for_a_slow_server_is_waited_for() {
     sleep(SECOND).await;
     client.close().await;
     assert_eq!(read.await.unwrap(), (2, Instant::now()));
+}
+
+/// Its first poll was pending, since the table is not known yet, and nobody polls it again.
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_waits_for_the_check_of_its_table_is_given_up() {
+    let silent = Faults::seeded(0).delay(Method::GetTable, 1.0, 100 * SECOND);
+    let client = Bigtable::in_memory().with_faults(silent).client();
+    let mut rows = client.table::<UserKey, Event>("events").scan(UserKey::scan()).stream();
+    assert!(timeout(SECOND / 10, rows.next()).await.is_err());
+    let began = Instant::now();
+    timeout(GIVEN_UP_AFTER + SECOND, client.close()).await.unwrap();
+    assert!(began.elapsed() >= GIVEN_UP_AFTER, "{:?}", began.elapsed());
+    assert_eq!(rows.next().await.unwrap().unwrap_err().kind(), ErrorKind::ClientClosed);
 }
 
 /// The last poll of the stream was pending, and nobody polls it again.

@@ -204,6 +204,23 @@ async fn garbage_stays_until_it_is_collected() {
     }
 }
 
+/// A copy of the open file is what a process would leave that ends now.
+#[tokio::test]
+async fn collected_garbage_is_gone_from_the_file() {
+    let folder = Folder::new("collected");
+    let (file, copy) = (folder.join("jobs.keyderive"), folder.join("copy.keyderive"));
+    let bigtable = Bigtable::open(&file).await.unwrap();
+    bigtable.pause_garbage_collection();
+    let jobs = created::<UserKey, Job>(&bigtable.client(), "jobs").await;
+    jobs.put(&KEY, &Job { state: "open".to_owned() }).await.unwrap();
+    bigtable.advance(2 * DAY);
+    bigtable.collect_garbage().await.unwrap();
+    std::fs::copy(&file, &copy).unwrap();
+    let left = Bigtable::open(&copy).await.unwrap();
+    left.pause_garbage_collection();
+    assert_eq!(stored(&left, "jobs").await, 0);
+}
+
 /// `ttl` is the client's, and hides what the server still has.
 #[tokio::test]
 async fn a_row_that_is_not_collected_yet_is_hidden_by_its_ttl() {

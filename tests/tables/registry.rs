@@ -151,7 +151,13 @@ async fn values_that_others_store_otherwise_are_not_read(client: Client) {
     }
     // Cells are copied as they are.
     let copied = created::<EventKey, Wide>(&client, "copied").await;
+    let full = created::<EventKey, ()>(&client, "full").await;
+    full.put(&key("bob"), &()).await.unwrap();
+    let before = registered(&client).await;
     fails(events.copy_to(&copied, |key, _| key).await, "`cf:kind` was text and is an integer");
+    fails(events.copy_to(&copied, |key, _| key).check().await, "`cf:kind` was text and is an integer");
+    fails(events.copy_to(&full, |key, _| key).await, "it has rows");
+    assert_eq!(registered(&client).await, before);
     // What another program wrote, too: a copy's own row type may name no column.
     fails(
         client.table::<EventKey, ()>("events").copy_to(&copied, |key, _| key).await,

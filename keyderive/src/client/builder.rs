@@ -337,12 +337,18 @@ impl ClientBuilder {
     /// # Cancel safety
     /// As [`Client::connect`].
     pub async fn from_env(self) -> Result<Client, Error> {
-        let mut address = Address::from_variables(|name| std::env::var_os(name))?;
-        if let Some((project, instance)) = self.instance.clone() {
-            address = address.with_instance(project, instance);
-        }
+        let address = self.address_from(|name| std::env::var_os(name))?;
         tracing::info!(%address, "connecting to the Bigtable that the environment names");
         self.connect_to(address).await
+    }
+
+    /// The address that environment variables name, with the builder's instance.
+    fn address_from(&self, lookup: impl Fn(&str) -> Option<OsString>) -> Result<Address, Error> {
+        let address = Address::from_variables(lookup)?;
+        Ok(match self.instance.clone() {
+            Some((project, instance)) => address.with_instance(project, instance),
+            None => address,
+        })
     }
 
     #[cfg(feature = "cloud")]
@@ -796,10 +802,17 @@ mod tests {
         }
     }
 
+    fn lookup(variables: &[(&str, &str)]) -> impl Fn(&str) -> Option<OsString> {
+        |name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
+    }
+
     fn from_variables(variables: &[(&str, &str)]) -> Result<Address, Error> {
-        Address::from_variables(|name| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
-        })
+        Address::from_variables(lookup(variables))
+    }
+
+    fn emulator(project: &str, instance: &str) -> Address {
+        let (project, instance) = (project.to_owned(), instance.to_owned());
+        Address::Emulator { host: "localhost:8086".to_owned(), project, instance }
     }
 
     #[test]
@@ -813,11 +826,6 @@ mod tests {
 
     #[test]
     fn an_emulator_takes_precedence() {
-        let emulator = |project: &str, instance: &str| Address::Emulator {
-            host: "localhost:8086".to_owned(),
-            project: project.to_owned(),
-            instance: instance.to_owned(),
-        };
         assert_eq!(
             from_variables(&[(EMULATOR_HOST, "localhost:8086")]).unwrap(),
             emulator("keyderive", "local")
@@ -828,6 +836,8 @@ mod tests {
             from_variables(&[(EMULATOR_HOST, "localhost:8086"), (INSTANCE, "i")]).unwrap(),
             emulator("keyderive", "i")
         );
+        let of_builder = Client::builder().instance("q", "j").address_from(lookup(&named));
+        assert_eq!(of_builder.unwrap(), emulator("q", "j"));
     }
 
     #[test]

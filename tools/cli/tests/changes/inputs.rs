@@ -348,6 +348,21 @@ fn a_family_is_selected_by_its_name() {
     folder.run(&["scan", "families", "--select", "work"]).expect(2).says("work");
 }
 
+/// What programs have registered does not stand in for a file that says something else of the table.
+#[test]
+fn a_faulty_layout_of_the_file_is_not_passed_over() {
+    let folder = Folder::new("faulty-layout");
+    let users = table::<UserKey, User>(&folder, "faulty_layout");
+    wait(users.put(&UserKey { id: 1 }, &User { name: "a".into(), seen: None })).unwrap();
+    let layouts = folder.read("layouts.json");
+    std::fs::remove_file(folder.path("layouts.json")).unwrap();
+    folder.run(&["count", "faulty_layout"]).expect(0);
+    for (right, wrong) in [("decimal", "decimals"), ("text", "texts")] {
+        folder.write("layouts.json", layouts.replace(right, wrong));
+        folder.run(&["count", "faulty_layout"]).expect(3).says(wrong);
+    }
+}
+
 #[test]
 fn an_optional_column_that_may_have_a_new_name() {
     mod later {
