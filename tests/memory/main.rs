@@ -119,3 +119,20 @@ async fn many_merged_scans_hold_what_the_guide_says() {
     let bound = 100 * 2 * MIB + 64 * MIB + SCANS * BUCKETS * 16 * KIB;
     assert!(peak <= bound, "{} MiB at most, {} MiB expected", peak / MIB, bound / MIB);
 }
+
+/// In the task that awaits it, and in each task that waits for that one. Without optimizations; with them it is less.
+#[tokio::test]
+async fn the_future_of_a_call_takes_at_most_9_kib() {
+    let client: Client = connected_by(Client::builder(), Mock::new().connector()).unwrap();
+    let (events, raw) = (client.table::<SaltedKey, ()>("events"), client.raw_table("events"));
+    let key = SaltedKey { id: 1 };
+    for size in [
+        size_of_val(&events.get(&key)),
+        size_of_val(&events.put(&key, &())),
+        size_of_val(&events.put_all([(key.clone(), ())])),
+        size_of_val(&raw.read_row("key", None)),
+        size_of_val(&raw.mutate_row("key", Vec::new())),
+    ] {
+        assert!(size <= 9 * KIB, "{size}");
+    }
+}
