@@ -70,7 +70,7 @@ macro_rules! keys {
             filters_choose_among_the_rows_first
             a_wrong_number_of_fields_is_an_error
             a_page_resumes_after_a_value_left_of_the_salt
-    a_page_of_interleaved_buckets_is_an_error
+            a_page_of_interleaved_buckets_is_an_error
         }
     };
 }
