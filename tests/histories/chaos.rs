@@ -61,7 +61,7 @@ async fn stored(readings: &Readings, load: u32) -> Vec<(ReadingKey, Reading)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_row_is_lost_or_doubled_when_connections_break() {
+async fn no_row_is_lost_or_doubled_when_connections_to_the_emulator_break() {
     let Some(emulator) = Emulator::start() else { return };
     let rounds = amount("KEYDERIVE_CHAOS_ROUNDS", "scans and loads beside broken connections", 1, 3) as u32;
     let rows = variable("KEYDERIVE_CHAOS_ROWS", 20_000) as u32;

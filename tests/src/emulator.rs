@@ -39,9 +39,14 @@ impl Emulator {
     ///
     /// # Panics
     ///
-    /// When none is installed and `KEYDERIVE_REQUIRE_EMULATOR` is set, or when the emulator does not start.
+    /// When none is installed and `KEYDERIVE_REQUIRE_EMULATOR` is set, or when the emulator does not start. In a test whose path
+    /// does not have the word `emulator`: CI finds by it what it runs once more, with an emulator.
     #[must_use]
     pub fn start() -> Option<Self> {
+        if let Some(test) = thread::current().name() {
+            // One test after the other runs on the thread `main`.
+            assert!(test == "main" || test.contains("emulator"), "`{test}` starts an emulator, and its name does not say so");
+        }
         if let Some(binary) = find(|name| env::var_os(name)) {
             return Some(
                 Self::run(&binary)

@@ -387,7 +387,7 @@ async fn a_row_key_schema_is_removed() {
 }
 
 #[tokio::test]
-async fn a_server_without_row_key_schemas_is_accepted() {
+async fn an_emulator_without_row_key_schemas_is_accepted() {
     let Some((_emulator, client)) = crate::servers::emulator().await else { return };
     let events = table::<Plain>(&client);
     events.create_if_absent().await.unwrap();
