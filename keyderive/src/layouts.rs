@@ -722,7 +722,7 @@ mod tests {
         let conflict = format!("<<<<<<< ours\n{committed}");
         fs::write(&path, &conflict).unwrap();
         let newer = Layouts::new().table::<UserKey, later::User>("users");
-        assert!(newer.write(&path, "1").unwrap_err().to_string().contains("is no layout file"));
+        assert!(newer.write(&path, "1").unwrap_err().to_string().contains("layouts-"));
         assert_eq!(fs::read_to_string(&path).unwrap(), conflict);
         fs::remove_file(&path).unwrap();
         newer.write(&path, "1").unwrap();
