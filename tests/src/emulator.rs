@@ -45,7 +45,10 @@ impl Emulator {
     pub fn start() -> Option<Self> {
         if let Some(test) = thread::current().name() {
             // One test after the other runs on the thread `main`.
-            assert!(test == "main" || test.contains("emulator"), "`{test}` starts an emulator, and its name does not say so");
+            assert!(
+                test == "main" || test.contains("emulator"),
+                "`{test}` starts an emulator, and its name does not say so"
+            );
         }
         if let Some(binary) = find(|name| env::var_os(name)) {
             return Some(
