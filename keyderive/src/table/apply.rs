@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::iter;
 
 use super::UntypedTable;
-use super::create::CreateTable;
+use super::create::TableDeclaration;
 use super::declared_tables::AT_A_TIME;
 use super::expected::Expected;
 use super::layout_check::{self, Faults};
@@ -87,7 +87,7 @@ pub struct TableChanges {
     /// Changes that [`leave_out`](Self::leave_out) left out.
     left: Vec<TableChange>,
     faults: Vec<Error>,
-    declared: Option<CreateTable<()>>,
+    declared: Option<TableDeclaration>,
 }
 
 /// A change of a table. Printed with `{}` as what is to be done.
@@ -174,7 +174,7 @@ struct Comparison {
 
 impl Comparison {
     /// Compares a table; `is_first` also reads a sample of keys before a stamp is a change.
-    async fn of(table: &CreateTable<()>, is_first: bool) -> Result<Self, Faults> {
+    async fn of(table: &TableDeclaration, is_first: bool) -> Result<Self, Faults> {
         table.check()?;
         let info = match table.client().table_info(table.name()).await {
             Err(error) if error.is_not_found() => {
@@ -351,7 +351,7 @@ impl TableChanges {
     }
 }
 
-impl CreateTable<()> {
+impl TableDeclaration {
     fn creation(&self) -> TableChange {
         let stamps = self.keys().iter().map(|key| (key.schema().key_type(), key.schema().fingerprint()));
         TableChange::Create {

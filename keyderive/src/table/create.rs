@@ -15,8 +15,8 @@ use super::{Table, UntypedTable};
 use crate::client::{
     Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
 };
-use crate::key::{KeySchema, KeyType, TableKey};
-use crate::plan::{IntoPlan, Plan};
+use crate::key::{EncodeError, KeySchema, KeyType, TableKey};
+use crate::plan::{IntoPlan, Plan, PlanError};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Declares the table, to create it or to verify it.
@@ -58,7 +58,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// Awaiting the declaration, or [`if_absent`](CreateTable::if_absent), sends it.
     pub fn create(&self) -> CreateTable<K> {
-        CreateTable::of(&self.handle)
+        CreateTable { declared: TableDeclaration::of(&self.handle), types: PhantomData }
     }
 
     /// Creates the table if it does not exist, and returns whether it was created. Short for `create().if_absent()`.
@@ -233,6 +233,13 @@ impl<K: TableKey, R> Table<K, R> {
 /// - when a key to split at cannot be encoded.
 #[must_use = "awaiting this, or `if_absent`, creates the table"]
 pub struct CreateTable<K> {
+    declared: TableDeclaration,
+    types: PhantomData<fn() -> K>,
+}
+
+/// A table as its types declare it, which is compiled once for all of them.
+#[derive(Clone)]
+pub(super) struct TableDeclaration {
     client: Client,
     name: Route,
     expected: Expected,
@@ -242,7 +249,6 @@ pub struct CreateTable<K> {
     fault: Option<Error>,
     /// The key types that share the table.
     keys: Vec<KeyType>,
-    types: PhantomData<fn() -> K>,
 }
 
 impl<K: TableKey> CreateTable<K> {
@@ -257,32 +263,15 @@ impl<K: TableKey> CreateTable<K> {
     }
 
     fn with_family(mut self, family: Family) -> Self {
-        self.expected.declared_rules.push(family.name().to_owned());
-        match self.expected.families.iter_mut().find(|known| known.name() == family.name()) {
-            // `family` gives a family of aggregates another rule.
-            Some(known) => {
-                *known = match (known.aggregates(), family.aggregates()) {
-                    (Some(aggregate), None) => {
-                        Family::aggregate(family.name(), aggregate, family.gc_rule().clone())
-                    }
-                    _ => family,
-                };
-            }
-            None => self.expected.families.push(family),
-        }
+        self.declared.add_family(family);
         self
     }
 
     /// Begins a tablet at this key, and at the same place in every other salt bucket. For a place given by the first fields
     /// of a key, use [`split_before`](Self::split_before).
     pub fn split_at(mut self, key: &K) -> Self {
-        let schema = self.key.schema();
-        match self.key.encode(key) {
-            Ok(key) => self.splits.extend(in_every_bucket(schema, schema.split_at_salt(&key))),
-            Err(error) => {
-                self.fault.get_or_insert_with(|| Error::key(&self.name, error));
-            }
-        }
+        let key = self.declared.key.encode(key);
+        self.declared.split_at(key);
         self
     }
 
@@ -311,12 +300,7 @@ impl<K: TableKey> CreateTable<K> {
     /// Splits are only of a table that is created: of one that exists, [`if_absent`](Self::if_absent) and [`verify`](Self::verify) neither
     /// change nor compare them.
     pub fn split_before(mut self, scan: impl IntoPlan<K>) -> Self {
-        match scan.into_plan() {
-            Ok(plan) => self.splits.extend(starts(self.key.schema(), &plan)),
-            Err(error) => {
-                self.fault.get_or_insert_with(|| Error::plan(&self.name, error));
-            }
-        }
+        self.declared.split_before(scan.into_plan().map(Plan::untyped));
         self
     }
 
@@ -326,7 +310,7 @@ impl<K: TableKey> CreateTable<K> {
     /// does not fit the schema. A row key schema cannot be changed later, only
     /// [removed](Table::remove_row_key_schema).
     pub fn without_row_key_schema(mut self) -> Self {
-        self.expected.schema = None;
+        self.declared.expected.schema = None;
         self
     }
 
@@ -348,7 +332,7 @@ impl<K: TableKey> CreateTable<K> {
     ///
     /// An existing table is compared with a declared granularity, and accepted with either if none is declared.
     pub fn granularity(mut self, granularity: Granularity) -> Self {
-        self.expected.granularity = Some(granularity);
+        self.declared.expected.granularity = Some(granularity);
         self
     }
 
@@ -365,7 +349,7 @@ impl<K: TableKey> CreateTable<K> {
     /// # Cancel safety
     /// If the future is dropped, the table is created or not, perhaps later.
     pub async fn if_absent(self) -> Result<bool, Error> {
-        self.create_or_compare().await.map_err(Faults::into_first)
+        self.declared.create_or_compare().await.map_err(Faults::into_first)
     }
 
     /// Compares an existing table with the declaration, and changes nothing. Awaiting it sends it. The table must
@@ -402,14 +386,11 @@ impl<K: TableKey> CreateTable<K> {
     /// table that is not stamped with the key type, unless [`allow_unstamped`](Verify::allow_unstamped) accepts it;
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
-        let all = self.expected.families.iter().map(|family| family.name().to_owned());
-        let expected = Expected { declared_rules: all.collect(), ..self.expected.clone() };
-        Verify::new(&self.client, &self.name, &self.keys, self.check().map(|()| expected))
+        self.declared.verify()
     }
 }
 
-/// What needs no key type: it is the same for the declarations of all tables of a program.
-impl<K> CreateTable<K> {
+impl TableDeclaration {
     /// The declaration of a table with the types of its handle.
     pub(super) fn of(table: &UntypedTable) -> Self {
         Self {
@@ -420,8 +401,49 @@ impl<K> CreateTable<K> {
             fault: table.check_fit().err(),
             key: table.key,
             keys: vec![table.key],
-            types: PhantomData,
         }
+    }
+
+    fn add_family(&mut self, family: Family) {
+        self.expected.declared_rules.push(family.name().to_owned());
+        match self.expected.families.iter_mut().find(|known| known.name() == family.name()) {
+            // `family` gives a family of aggregates another rule.
+            Some(known) => {
+                *known = match (known.aggregates(), family.aggregates()) {
+                    (Some(aggregate), None) => {
+                        Family::aggregate(family.name(), aggregate, family.gc_rule().clone())
+                    }
+                    _ => family,
+                };
+            }
+            None => self.expected.families.push(family),
+        }
+    }
+
+    fn split_at(&mut self, key: Result<Vec<u8>, EncodeError>) {
+        let schema = self.key.schema();
+        match key {
+            Ok(key) => self.splits.extend(in_every_bucket(schema, schema.split_at_salt(&key))),
+            Err(error) => {
+                self.fault.get_or_insert_with(|| Error::key(&self.name, error));
+            }
+        }
+    }
+
+    fn split_before(&mut self, plan: Result<Plan<()>, PlanError>) {
+        match plan {
+            Ok(plan) => self.splits.extend(starts(self.key.schema(), &plan)),
+            Err(error) => {
+                self.fault.get_or_insert_with(|| Error::plan(&self.name, error));
+            }
+        }
+    }
+
+    /// As [`CreateTable::verify`].
+    fn verify(&self) -> Verify {
+        let all = self.expected.families.iter().map(|family| family.name().to_owned());
+        let expected = Expected { declared_rules: all.collect(), ..self.expected.clone() };
+        Verify::new(&self.client, &self.name, &self.keys, self.check().map(|()| expected))
     }
 
     /// As [`if_absent`](Self::if_absent), with every difference.
@@ -589,7 +611,7 @@ impl<K> CreateTable<K> {
 }
 
 /// Where the ranges and keys of a plan begin, without the start of the table.
-fn starts<K>(schema: &KeySchema, plan: &Plan<K>) -> Vec<Bytes> {
+fn starts(schema: &KeySchema, plan: &Plan<()>) -> Vec<Bytes> {
     let mut starts = Vec::new();
     let mut requests = plan.requests();
     // Keys without a salt begin at the same places, and again after each bucket.
@@ -628,26 +650,23 @@ impl<K: TableKey> IntoFuture for CreateTable<K> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.send().await })
+        Box::pin(async move { self.declared.send().await })
     }
 }
 
 impl<K> Clone for CreateTable<K> {
     fn clone(&self) -> Self {
-        Self {
-            client: self.client.clone(),
-            name: self.name.clone(),
-            expected: self.expected.clone(),
-            splits: self.splits.clone(),
-            fault: self.fault.clone(),
-            key: self.key,
-            keys: self.keys.clone(),
-            types: PhantomData,
-        }
+        Self { declared: self.declared.clone(), types: PhantomData }
     }
 }
 
 impl<K> fmt::Debug for CreateTable<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.declared.fmt(f)
+    }
+}
+
+impl fmt::Debug for TableDeclaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CreateTable")
             .field("name", &self.name)

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::iter;
 
 use super::UntypedTable;
-use super::create::CreateTable;
+use super::create::TableDeclaration;
 use super::layout_check::Faults;
 use crate::client::{Client, Error};
 use crate::layouts::{Declared, Layouts};
@@ -94,7 +94,7 @@ impl Layouts {
         &self,
         client: &Client,
         done: &'static str,
-        call: impl AsyncFn(&CreateTable<()>) -> Result<bool, Faults>,
+        call: impl AsyncFn(&TableDeclaration) -> Result<bool, Faults>,
     ) -> Result<DeclaredTables, DeclaredTablesError> {
         let call = &call;
         // In a list: as a stream that calls the closure, the future would not be `Send`.
@@ -120,7 +120,7 @@ impl Layouts {
     }
 
     /// The declaration of a table by all of its types.
-    pub(super) fn declared_table(&self, client: &Client, name: &str) -> Result<CreateTable<()>, Faults> {
+    pub(super) fn declared_table(&self, client: &Client, name: &str) -> Result<TableDeclaration, Faults> {
         let mut types: Vec<_> = self.declared(name).cloned().collect();
         if types.is_empty() {
             types = self.types_of_file(name)?;
@@ -128,7 +128,12 @@ impl Layouts {
         let mut faults: Vec<_> =
             self.conflicts(name).map(|conflict| Error::definition(name, conflict)).collect();
         let mut of_types = types.iter().map(|Declared { table, key, row, family }| {
-            CreateTable::of(&UntypedTable::new(client, table, *key, VisibleCells::everything(row, family)))
+            TableDeclaration::of(&UntypedTable::new(
+                client,
+                table,
+                *key,
+                VisibleCells::everything(row, family),
+            ))
         });
         let Some(mut table) = of_types.next() else {
             return Err(Error::definition(name, "it is listed without a key type").into());
