@@ -146,6 +146,12 @@ impl<R> Condition<R> {
         Self { test: Test::Row, fault: Some(error), depth: 1, of: PhantomData }
     }
 
+    /// The same condition, of another row type.
+    pub(crate) fn retyped<T>(self) -> Condition<T> {
+        let Self { test, fault, depth, of: _ } = self;
+        Condition { test, fault, depth, of: PhantomData }
+    }
+
     /// The versions that it compares: those that a guarded write has to replace.
     pub(crate) fn compared_versions(&self) -> Vec<ComparedVersion> {
         let mut compared = Vec::new();
@@ -347,7 +353,7 @@ fn check_ordered(place: &ColumnPlace) -> Result<(), RowError> {
 
 /// Tests a column's newest value; without a filter, whether it has one. A column without a value takes the one of a former
 /// name, as for a read.
-fn on_column<R>(place: &ColumnPlace, value: Option<&RowFilter>) -> Condition<R> {
+fn on_column(place: &ColumnPlace, value: Option<&RowFilter>) -> Condition<()> {
     on_newest(place, value.is_some(), |name| column(name, value.cloned()))
 }
 
@@ -357,7 +363,7 @@ fn column(Name { family, qualifier }: Name<'_>, value: Option<RowFilter>) -> Tes
 
 /// Passes if the column, or a former name of it, passes the test. If `hides`, a cell of a name hides the cells of earlier
 /// names, whether or not it passes.
-fn on_newest<R>(place: &ColumnPlace, hides: bool, test: impl Fn(Name<'_>) -> Test) -> Condition<R> {
+fn on_newest(place: &ColumnPlace, hides: bool, test: impl Fn(Name<'_>) -> Test) -> Condition<()> {
     let mut names: Vec<_> = [place.name()].into_iter().chain(place.former()).collect();
     let Some(last) = names.pop() else { return Test::Row.into() };
     let all = names.into_iter().rev().fold(test(last), |former, name| {
@@ -372,14 +378,11 @@ fn compared<R, C: ColumnRef<R>>(
     column: C,
     filter: impl FnOnce(&ColumnPlace, StoredOrder) -> Result<RowFilter, RowError>,
 ) -> Condition<R> {
-    let place = match column.place() {
-        Ok(place) => place,
-        Err(error) => return Condition::failed(error),
-    };
-    match filter(&place, StoredOrder::of(place.stored)) {
-        Ok(value) => on_column(&place, Some(&value)),
-        Err(error) => Condition::failed(error),
-    }
+    let compared = column.place().and_then(|place| {
+        let value = filter(&place, StoredOrder::of(place.stored))?;
+        Ok(on_column(&place, Some(&value)))
+    });
+    compared.unwrap_or_else(Condition::failed).retyped()
 }
 
 fn within<R, C: ColumnRef<R>, V: CellValue<T>, T>(
@@ -406,7 +409,7 @@ macro_rules! conditions {
             /// The column has a value.
             pub fn exists(self) -> Condition<R> {
                 match self.place() {
-                    Ok(place) => on_column(&place, None),
+                    Ok(place) => on_column(&place, None).retyped(),
                     Err(error) => Condition::failed(error),
                 }
             }
@@ -554,6 +557,7 @@ macro_rules! conditions {
                     qualifier: Bytes::copy_from_slice(qualifier),
                     timestamp_micros,
                 })
+                .retyped()
             }
         }
     )*};

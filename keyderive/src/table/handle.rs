@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::skipped::Skipped;
+use super::store::ReadStore as _;
+use super::{Reads, Writes};
 use crate::client::{Client, Error, Route, check_filter};
 use crate::key::KeyType;
 use crate::plan::{KeyRange, Plan};
@@ -28,6 +30,42 @@ pub struct UntypedTable {
     pub(super) misfit: Option<Error>,
     /// Counts the rows that reads by several keys skip, if they skip unreadable rows.
     pub(super) skipped: Option<Skipped>,
+}
+
+/// A table by value, with the store that its calls go to: what they do is compiled once for a store, and not for each type.
+pub(super) struct BoundTable<'t, S> {
+    pub(super) handle: &'t UntypedTable,
+    pub(super) store: &'t S,
+}
+
+impl<S> Clone for BoundTable<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for BoundTable<'_, S> {}
+
+impl<S: Reads> BoundTable<'_, S> {
+    /// The check that every typed call begins with.
+    #[inline]
+    pub(super) async fn ensure_checked(self) -> Result<(), Error> {
+        self.store.scanned().ensure_checked(self.handle).await
+    }
+
+    /// The check before every call that depends on the row type.
+    #[inline]
+    pub(super) async fn ensure_fits(self, written: WriteScope) -> Result<(), Error> {
+        self.store.scanned().ensure_fits(self.handle, written).await
+    }
+}
+
+impl<S: Writes> BoundTable<'_, S> {
+    /// The check before every call that writes cells.
+    #[inline]
+    pub(super) async fn ensure_writable(self, written: WriteScope) -> Result<(), Error> {
+        self.ensure_fits(written).await
+    }
 }
 
 impl UntypedTable {

@@ -61,8 +61,8 @@ use crate::key::{KeyType, RowKey, TableKey};
 pub use crate::row::DEFAULT_FAMILY;
 use crate::row::{Cell, Entry, MapRow, Qualifier, Row, VisibleCells};
 
+use self::handle::BoundTable;
 pub(crate) use self::handle::UntypedTable;
-use self::handle::WriteScope;
 use self::store::ReadStore;
 pub use self::store::{Direct, OneTable, ReadOnly, Reads, Writes};
 
@@ -269,25 +269,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         self.with_handle(self.handle.with_client(client))
     }
 
-    /// The check that every typed call begins with.
-    #[inline]
-    async fn ensure_checked(&self) -> Result<(), Error> {
-        self.store.scanned().ensure_checked(&self.handle).await
-    }
-
-    /// The check before every call that writes cells.
-    #[inline]
-    async fn ensure_writable(&self, written: WriteScope) -> Result<(), Error>
-    where
-        S: Writes,
-    {
-        self.ensure_fits(written).await
-    }
-
-    /// The check before every call that depends on the row type.
-    #[inline]
-    async fn ensure_fits(&self, written: WriteScope) -> Result<(), Error> {
-        self.store.scanned().ensure_fits(&self.handle, written).await
+    fn bound(&self) -> BoundTable<'_, S> {
+        BoundTable { handle: &self.handle, store: &self.store }
     }
 
     /// The table that its scans read.

@@ -174,7 +174,7 @@ impl PutSide {
 
     /// Checks the layout of the table; returns whether the row may be written.
     async fn check_table<K: TableKey, R, S: Writes>(&mut self, table: &Table<K, R, S>) -> bool {
-        self.error = table.ensure_writable(WriteScope::Rows).await.err();
+        self.error = table.bound().ensure_writable(WriteScope::Rows).await.err();
         self.error.is_none()
     }
 

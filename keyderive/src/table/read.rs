@@ -117,7 +117,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 
     /// The columns that are read of the stored row with this key.
     pub(super) async fn read_stored(&self, key: &K) -> Result<Option<RawRow>, Error> {
-        self.ensure_fits(WriteScope::Nothing).await?;
+        self.bound().ensure_fits(WriteScope::Nothing).await?;
         let key = self.encode(key)?;
         let filter = self.handle.read_filter();
         self.handle.check_filter(&filter)?;
@@ -130,7 +130,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         keys: impl IntoIterator<Item: Borrow<K>>,
         read: impl Fn(&RawRow) -> Result<T, Error>,
     ) -> Result<Vec<Option<T>>, Error> {
-        self.ensure_fits(WriteScope::Nothing).await?;
+        self.bound().ensure_fits(WriteScope::Nothing).await?;
         let asked = self.sorted(keys)?;
         let mut found: Vec<Option<T>> = asked.iter().map(|_| None).collect();
         let mut distinct: Vec<Bytes> = asked.iter().map(|(key, _)| key.clone()).collect();
@@ -195,7 +195,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
-        self.ensure_checked().await?;
+        self.bound().ensure_checked().await?;
         let existence = self.handle.visible.existence(self.handle.client.now_micros());
         let row = self.store.scanned().read_row(&self.handle, self.encode(key)?, Some(existence)).await?;
         Ok(row.is_some())
@@ -228,7 +228,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn get_raw(&self, key: &K) -> Result<Option<RawRow>, Error> {
-        self.ensure_checked().await?;
+        self.bound().ensure_checked().await?;
         self.store.scanned().read_row(&self.handle, self.encode(key)?, None).await
     }
 

@@ -70,7 +70,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         R: Row,
         S: OneTable,
     {
-        self.ensure_fits(WriteScope::Nothing).await?;
+        self.bound().ensure_fits(WriteScope::Nothing).await?;
         let mut failed: BTreeMap<String, (u64, RowError, Vec<u8>)> = BTreeMap::new();
         let (codecs, mut read) = (K::codecs(self.handle.key.schema()), 0);
         let foreign_or_read = |row: &RawRow| {

@@ -32,7 +32,7 @@ use crate::row::{
 #[must_use = "a scan reads nothing until it is streamed or collected"]
 pub struct Scan<K: TableKey, R, S: Reads = Direct> {
     pub(super) table: Table<K, R, S>,
-    plan: Result<Plan<K>, PlanError>,
+    plan: Result<Plan<()>, PlanError>,
     /// What it selects besides, for a pair of tables.
     other: <S::Scanned as ReadStore>::OldPlan,
     key_filter: Option<KeyPredicate<K>>,
@@ -63,11 +63,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
             distinct: None,
             name: None,
         };
-        Self { table, plan, other, key_filter: None, options }
-    }
-
-    pub(super) fn client(&self) -> &Client {
-        &self.table.handle.client
+        Self { table, plan: plan.map(Plan::untyped), other, key_filter: None, options }
     }
 
     /// The same scan with another client.
@@ -259,48 +255,8 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
         self.with_rows()
     }
 
-    /// The plan, or the part of it after the previous page.
-    fn planned(&self) -> Result<Plan<K>, Error> {
-        let planned = self.plan.clone().and_then(|plan| match &self.options.after {
-            Some(token) => plan.after_page(self.pages(), token, self.options.reversed),
-            None => Ok(plan),
-        });
-        let plan = planned.map_err(|error| Error::plan(&self.table.handle.name, error))?;
-        let schema = self.schema();
-        match self.options.distinct {
-            Some(count) if !(1..=schema.fields().len()).contains(&count) => Err(Error::definition(
-                &self.table.handle.name,
-                format!(
-                    "`distinct({count})` is of no fields of `{}`; give it a number from 1 to {}, that of its fields",
-                    schema.key_type(),
-                    schema.fields().len(),
-                ),
-            )),
-            _ => Ok(plan),
-        }
-    }
-
-    fn schema(&self) -> &'static KeySchema {
-        self.table.handle.key.schema()
-    }
-
-    /// What page tokens name beside the plan. While a table is re-keyed, this is its new table.
-    fn pages(&self) -> Pages {
-        Pages::new(self.table.handle.name.table(), self.options.distinct)
-    }
-
-    /// What the server sends of each row.
-    pub(super) fn read_filter(&self) -> RowFilter {
-        let newest = self.table.handle.visible.newest(self.options.filters.versions);
-        let keys_only = self.options.keys_only.then(RowFilter::existence);
-        RowFilter::chain(
-            self.server_filters().into_iter().chain(newest).chain(keys_only.into_iter().flatten()),
-        )
-    }
-
-    /// What it has of each row, in as many versions as there are.
-    fn server_filters(&self) -> Vec<RowFilter> {
-        self.table.handle.visible.filters(self.client().now_micros(), &self.options.filters)
+    fn untyped(&self) -> UntypedScan<'_> {
+        UntypedScan { table: &self.table.handle, plan: &self.plan, options: &self.options }
     }
 
     /// Runs the scan. The first poll of the stream sends the first request.
@@ -319,8 +275,8 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     }
 
     pub(super) fn rows(self) -> Rows<K, R, S> {
-        let filter = self.read_filter();
-        let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
+        let filter = self.untyped().read_filter();
+        let planned = self.untyped().planned_for(&filter);
         let Self { table: Table { mut handle, store, .. }, other, key_filter, options, .. } = self;
         let ScanOptions { skip_foreign, skip_unreadable, keys_only, distinct, .. } = options;
         let log = Arc::clone(&options.log);
@@ -345,7 +301,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
                 }),
                 options,
             };
-            store.scanned().scan(&handle, plan.untyped(), other, scan)
+            store.scanned().scan(&handle, plan, other, scan)
         });
         if keys_only {
             handle.visible = handle.visible.of_keys();
@@ -392,6 +348,125 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
             rows.push(row?);
         }
         Ok(rows)
+    }
+}
+
+/// A scan by value: what it reads is decided once for all types.
+#[derive(Clone, Copy)]
+struct UntypedScan<'s> {
+    table: &'s UntypedTable,
+    plan: &'s Result<Plan<()>, PlanError>,
+    options: &'s ScanOptions,
+}
+
+impl UntypedScan<'_> {
+    /// The plan, or the part of it after the previous page.
+    fn planned(self) -> Result<Plan<()>, Error> {
+        let planned = self.plan.clone().and_then(|plan| match &self.options.after {
+            Some(token) => plan.after_page(self.pages(), token, self.options.reversed),
+            None => Ok(plan),
+        });
+        let plan = planned.map_err(|error| Error::plan(&self.table.name, error))?;
+        let schema = self.schema();
+        match self.options.distinct {
+            Some(count) if !(1..=schema.fields().len()).contains(&count) => Err(Error::definition(
+                &self.table.name,
+                format!(
+                    "`distinct({count})` is of no fields of `{}`; give it a number from 1 to {}, that of its fields",
+                    schema.key_type(),
+                    schema.fields().len(),
+                ),
+            )),
+            _ => Ok(plan),
+        }
+    }
+
+    /// The same, if the filter can be sent.
+    fn planned_for(self, filter: &RowFilter) -> Result<Plan<()>, Error> {
+        self.planned().and_then(|plan| self.table.check_filter(filter).map(|()| plan))
+    }
+
+    fn schema(self) -> &'static KeySchema {
+        self.table.key.schema()
+    }
+
+    /// What page tokens name beside the plan. While a table is re-keyed, this is its new table.
+    fn pages(self) -> Pages {
+        Pages::new(self.table.name.table(), self.options.distinct)
+    }
+
+    /// Rejects pages of values that are delivered once, where a page cannot know those of earlier ones.
+    fn check_pages(self) -> Result<(), Error> {
+        if let (Some(count), Ok(plan)) = (self.options.distinct, self.plan)
+            && !plan.is_ordered()
+            && is_spread(self.schema(), count)
+        {
+            return Err(Error::definition(
+                &self.table.name,
+                "a page of `distinct` cannot know the values of earlier pages where the buckets of the salt come one after the other; \
+                 fix the fields left of the salt, or read the scan whole",
+            ));
+        }
+        Ok(())
+    }
+
+    fn token_after(self, key: &[u8]) -> Result<String, Error> {
+        let plan = self.plan.as_ref();
+        let plan = plan.map_err(|error| Error::plan(&self.table.name, error.clone()))?;
+        Ok(plan.token_of(self.pages(), key, self.options.reversed))
+    }
+
+    /// What the server sends of each row.
+    fn read_filter(self) -> RowFilter {
+        let newest = self.table.visible.newest(self.options.filters.versions);
+        let keys_only = self.options.keys_only.then(RowFilter::existence);
+        RowFilter::chain(
+            self.server_filters().into_iter().chain(newest).chain(keys_only.into_iter().flatten()),
+        )
+    }
+
+    /// What it has of each row, in as many versions as there are.
+    fn server_filters(self) -> Vec<RowFilter> {
+        self.table.visible.filters(self.table.client.now_micros(), &self.options.filters)
+    }
+
+    fn explain(self) -> Result<Explain, Error> {
+        let plan = self.planned_for(&self.read_filter())?;
+        let (visible, options) = (&self.table.visible, self.options);
+        Ok(plan.explain_with(ExplainOptions {
+            reversed: options.reversed,
+            unordered: options.unordered,
+            limit: options.limit.map(|rows| Limit { rows, is_sent: !options.filters_keys }),
+            keys_only: options.keys_only,
+            versions: match options.filters.versions {
+                Some(DEFAULT_VERSIONS) => None,
+                Some(versions) => Some(VersionsRead::Newest(versions)),
+                None => (visible.has_every_version() && !visible.is_selected()).then_some(VersionsRead::All),
+            },
+            filters: self.filters(),
+        }))
+    }
+
+    fn filters(self) -> Vec<String> {
+        let mut filters: Vec<_> =
+            self.server_filters().iter().map(|filter| format!("at the server: {filter}")).collect();
+        if let Some(count) = self.options.distinct {
+            let names: Vec<_> = self.schema().fields().iter().take(count).map(Field::name).collect();
+            filters.push(format!(
+                "`distinct`: the first row of each value of {}; the rest is read or sought past",
+                names.join(", ")
+            ));
+        }
+        if self.options.filters_keys {
+            filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
+        }
+        if self.options.skip_foreign {
+            filters.push("foreign rows are read, and left out".to_owned());
+        }
+        if self.options.skip_unreadable {
+            filters.push("rows that cannot be read as the row type are left out".to_owned());
+        }
+        filters
     }
 }
 
@@ -525,43 +600,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// If a field was fixed to a value that no key can hold, the token of [`after`](Self::after) is of another scan, or
     /// the service would reject a [`filter`](Self::filter).
     pub fn explain(&self) -> Result<Explain, Error> {
-        let plan = self.planned()?;
-        self.table.handle.check_filter(&self.read_filter())?;
-        let (visible, options) = (&self.table.handle.visible, &self.options);
-        Ok(plan.explain_with(ExplainOptions {
-            reversed: options.reversed,
-            unordered: options.unordered,
-            limit: options.limit.map(|rows| Limit { rows, is_sent: !options.filters_keys }),
-            keys_only: options.keys_only,
-            versions: match options.filters.versions {
-                Some(DEFAULT_VERSIONS) => None,
-                Some(versions) => Some(VersionsRead::Newest(versions)),
-                None => (visible.has_every_version() && !visible.is_selected()).then_some(VersionsRead::All),
-            },
-            filters: self.filters(),
-        }))
-    }
-
-    fn filters(&self) -> Vec<String> {
-        let mut filters: Vec<_> =
-            self.server_filters().iter().map(|filter| format!("at the server: {filter}")).collect();
-        if let Some(count) = self.options.distinct {
-            let names: Vec<_> = self.schema().fields().iter().take(count).map(Field::name).collect();
-            filters.push(format!(
-                "`distinct`: the first row of each value of {}; the rest is read or sought past",
-                names.join(", ")
-            ));
-        }
-        if self.options.filters_keys {
-            filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
-        }
-        if self.options.skip_foreign {
-            filters.push("foreign rows are read, and left out".to_owned());
-        }
-        if self.options.skip_unreadable {
-            filters.push("rows that cannot be read as the row type are left out".to_owned());
-        }
-        filters
+        self.untyped().explain()
     }
 
     /// Runs the scan, drops its rows, and describes what it did: its plan, and what that cost.
@@ -642,17 +681,8 @@ impl<K: TableKey, R> Scan<K, R> {
         R: RowType<K>,
     {
         let (plan, pages, reversed, rows) =
-            (self.plan.clone(), self.pages(), self.options.reversed, rows.max(1));
-        if let (Some(count), Ok(plan)) = (self.options.distinct, &plan)
-            && !plan.is_ordered()
-            && is_spread(self.schema(), count)
-        {
-            return Err(Error::definition(
-                &self.table.handle.name,
-                "a page of `distinct` cannot know the values of earlier pages where the buckets of the salt come one after the other; \
-                 fix the fields left of the salt, or read the scan whole",
-            ));
-        }
+            (self.plan.clone(), self.untyped().pages(), self.options.reversed, rows.max(1));
+        self.untyped().check_pages()?;
         (self.options.limit, self.options.unordered) = (Some(rows.saturating_add(1)), false);
         let mut stream = self.stream();
         let mut page = Page { rows: Vec::new(), next: None };
@@ -696,9 +726,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # Errors
     /// When no key can hold a value of the scan.
     pub fn token_after(&self, key: &[u8]) -> Result<String, Error> {
-        let plan = self.plan.as_ref();
-        let plan = plan.map_err(|error| Error::plan(&self.table.handle.name, error.clone()))?;
-        Ok(plan.token_of(self.pages(), key, self.options.reversed))
+        self.untyped().token_after(key)
     }
 }
 
@@ -706,7 +734,7 @@ impl<K: TableKey, R> Scan<K, R> {
 impl<K: RowKey + TableKey, R> Scan<K, R> {
     /// Fails if `B` has another layout than the table's key type.
     fn check_layout<B: RowKey>(&self) -> Result<(), Error> {
-        let (own, other) = (self.schema(), B::SCHEMA);
+        let (own, other) = (self.untyped().schema(), B::SCHEMA);
         if std::ptr::eq(own, other) || own.fingerprint() == other.fingerprint() {
             return Ok(());
         }

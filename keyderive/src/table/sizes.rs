@@ -54,7 +54,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: OneTable,
     {
-        self.ensure_checked().await?;
+        self.bound().ensure_checked().await?;
         let samples = self.handle.client.sample_row_keys(&self.handle.name).await?;
         let codecs = K::codecs(self.handle.key.schema());
         Ok(TableSizes::new(&samples, |key| K::stored(&codecs, key).ok()))

@@ -14,9 +14,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
-use super::handle::WriteScope;
+use super::handle::{BoundTable, WriteScope};
 use super::watch::Watch;
-use super::{Direct, OnForeign, OneTable, ReadStore as _, Reads, Table, Writes};
+use super::{Direct, OnForeign, OneTable, ReadStore as _, Reads, Table, UntypedTable, Writes};
 use crate::client::{
     Batch, Entry, Error, ExplicitTimestamp, Family, GcRule, Granularity, Mutations, REQUEST_BYTES, TableInfo,
 };
@@ -83,8 +83,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         R: Row,
         S: Writes,
     {
-        self.ensure_writable(WriteScope::Rows).await?;
-        self.mutate(self.entry(key, row)?).await
+        self.bound().ensure_writable(WriteScope::Rows).await?;
+        self.bound().mutate(self.entry(key, row)?).await
     }
 
     /// Sets what is present in `row`, in one atomic request, and leaves the rest of the stored row as it is.
@@ -128,10 +128,10 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         R: Row,
         S: Writes,
     {
-        self.ensure_writable(WriteScope::Columns).await?;
+        self.bound().ensure_writable(WriteScope::Columns).await?;
         let mut entry = Entry::default();
         self.encode_row(&mut entry, key, row, true)?;
-        self.mutate(entry).await
+        self.bound().mutate(entry).await
     }
 
     /// [`put`](Self::put) for many rows, in requests of about 1 MiB, one after the other.
@@ -215,7 +215,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: Writes,
     {
-        self.ensure_checked().await?;
+        self.bound().ensure_checked().await?;
         let key = self.encode(key)?;
         self.store.delete_row(&self.handle, key).await
     }
@@ -260,7 +260,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: Writes,
     {
-        Update { table: self.clone(), key: self.encode(key), mutations: MutationList::default(), fault: None }
+        let changes = Changes { key: self.encode(key), mutations: MutationList::default(), fault: None };
+        Update { table: self.clone(), changes }
     }
 
     /// [Updates](Self::update) of many rows, in requests of about 1 MiB, one after the other.
@@ -305,10 +306,13 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         S: Writes,
     {
         let mut updates = updates.into_iter().enumerate();
-        self.write_entries(Some(WriteScope::Columns), move |entry| {
-            let (index, update) = updates.find(|(_, update)| !update.is_empty())?;
-            Some(update.encode_into(self, entry).map_err(|error| Error::input(index, error)))
-        })
+        async move {
+            let mut next = |entry: &mut Entry| {
+                let (index, update) = updates.find(|(_, update)| !update.is_empty())?;
+                Some(update.encode_into(self, entry).map_err(|error| Error::input(index, error)))
+            };
+            self.bound().write_entries(Some(WriteScope::Columns), &mut next).await
+        }
     }
 
     /// Adds to a counter of a row; returns the new count. An absent column counts as 0, and a missing row is created.
@@ -506,8 +510,9 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     where
         S: Writes,
     {
-        self.ensure_fits(WriteScope::Nothing).await?;
-        self.mutate_if(self.encode(key)?, self.store.deletion(), CheckedVersions::Newest, condition).await
+        self.bound().ensure_fits(WriteScope::Nothing).await?;
+        let (key, deletion) = (self.encode(key)?, self.store.deletion());
+        self.bound().mutate_if(key, deletion, CheckedVersions::Newest, condition.retyped()).await
     }
 
     /// [`put`](Self::put), if no row has this key; returns whether none had.
@@ -551,111 +556,30 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_writable(WriteScope::Rows).await?;
+        self.bound().ensure_writable(WriteScope::Rows).await?;
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
         let written = mutations
             .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
         written.map_err(|error| Error::row(&self.handle.name, &key, error))?;
-        self.mutate_if(key, mutations, CheckedVersions::Newest, condition).await
+        self.bound().mutate_if(key, mutations, CheckedVersions::Newest, condition.retyped()).await
     }
 
-    async fn mutate_if(
+    async fn write_all(
         &self,
-        key: Bytes,
-        mut mutations: MutationList,
-        versions: CheckedVersions,
-        condition: Condition<R>,
-    ) -> Result<bool, Error> {
-        let compared = condition.compared_versions();
-        let (filter, negated) = self.condition(&key, condition)?;
-        for compared in compared {
-            // A newer version must replace the compared one, or a second writer would meet the same condition.
-            let superseded = mutations.supersede(&compared, self.handle.client.now_micros());
-            superseded.map_err(|error| Error::row(&self.handle.name, &key, error))?;
-        }
-        let mutations = Mutations::from(mutations);
-        self.check_explicit_timestamps(&key, &mutations, versions)?;
-        let (then, otherwise) =
-            if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
-        let matched = self.store.check_and_mutate_row(&self.handle, key, filter, then, otherwise).await?;
-        Ok(if negated { matched.not() } else { matched })
-    }
-
-    /// Whether the row meets a condition, for an update without changes.
-    async fn meets(&self, key: Bytes, condition: Condition<R>) -> Result<bool, Error> {
-        let (filter, negated) = self.condition(&key, condition)?;
-        let one = filter.into_iter().chain(RowFilter::existence());
-        let row = self.store.scanned().read_row(&self.handle, key, Some(RowFilter::chain(one))).await?;
-        Ok(row.is_some() != negated)
-    }
-
-    fn condition(&self, key: &Bytes, condition: Condition<R>) -> Result<(Option<RowFilter>, bool), Error> {
-        let filter = self.handle.visible.condition(condition, self.handle.client.now_micros());
-        filter.map_err(|error| Error::row(&self.handle.name, key, error))
-    }
-
-    async fn write_all(&self, rows: impl Iterator<Item: Borrow<(K, R)>>, merges: bool) -> Result<(), Error>
+        rows: impl Iterator<Item: Borrow<(K, R)>> + Send,
+        merges: bool,
+    ) -> Result<(), Error>
     where
         R: Row,
     {
         let mut rows = rows.enumerate();
         let written = if merges { WriteScope::Columns } else { WriteScope::Rows };
-        self.write_entries(Some(written), |entry| {
+        let mut next = |entry: &mut Entry| {
             let (index, pair) = rows.next()?;
             let (key, row): &(K, R) = Borrow::borrow(&pair);
             Some(self.encode_row(entry, key, row, merges).map_err(|error| Error::input(index, error)))
-        })
-        .await
-    }
-
-    /// Sends the entries that `next` fills, one by one, in requests of some size, one after the other. Deletions write no columns.
-    async fn write_entries(
-        &self,
-        written: Option<WriteScope>,
-        mut next: impl FnMut(&mut Entry) -> Option<Result<(), Error>>,
-    ) -> Result<(), Error> {
-        match written {
-            Some(written) => self.ensure_writable(written).await?,
-            None => self.ensure_checked().await?,
-        }
-        let (mut batch, mut entry) = (Batch::timed_by(self.handle.client.clock()), Entry::default());
-        let (mut keys, watch) = (BatchKeys::new(), self.store.watch(&self.handle));
-        // An entry is filled within one call, so that no row is held across an await.
-        while let Some(filled) = next(&mut entry) {
-            let filled = filled.and_then(|()| {
-                let checked = entry.check(&self.handle.name);
-                checked.map_err(|error| Error::entry(&Bytes::copy_from_slice(&entry.key), error))
-            });
-            if let Err(error) = filled {
-                self.send_batch(&mut batch, &watch).await?;
-                return Err(error);
-            }
-            let is_full = batch.is_full_for(&entry.key, &entry.mutations, REQUEST_BYTES);
-            if is_full || !keys.insert(&entry.key, &batch) {
-                // Earlier rows must be stored first: one of them may have the key of this row.
-                self.send_batch(&mut batch, &watch).await?;
-                keys.clear();
-                keys.insert(&entry.key, &batch);
-            }
-            batch.add(&entry.key, &entry.mutations);
-        }
-        self.send_batch(&mut batch, &watch).await?;
-        watch.end(&self.handle).await
-    }
-
-    /// Sends a batch; fails with the error of the first entry that failed.
-    async fn send_batch(&self, batch: &mut Batch, watch: &Watch) -> Result<(), Error> {
-        let entries = batch.take();
-        watch.before(&self.handle, entries.len()).await?;
-        let outcomes = self.store.send_entries(&self.handle, &entries).await;
-        watch.after(entries.len(), 0);
-        match outcomes.into_iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.err()?))) {
-            Some((index, error)) => Err(Error::entry(&entries.key(index), error)),
-            None => {
-                batch.reuse(entries);
-                Ok(())
-            }
-        }
+        };
+        self.bound().write_entries(Some(written), &mut next).await
     }
 
     /// Writes a row whose type is data, as [`put`](Self::put) does, or as [`merge`](Self::merge).
@@ -665,15 +589,11 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
         merges: bool,
         encode: impl FnOnce(&mut RowWriter<'_>) -> Result<(), RowError>,
     ) -> Result<(), Error> {
-        self.ensure_writable(if merges { WriteScope::Columns } else { WriteScope::Rows }).await?;
+        self.bound().ensure_writable(if merges { WriteScope::Columns } else { WriteScope::Rows }).await?;
         let mut entry = Entry::default();
         let family = self.handle.visible.family();
         self.encode_row_by(&mut entry, key, |sink| encode(&mut RowWriter::new(sink, family, merges)))?;
-        self.mutate(entry).await
-    }
-
-    async fn mutate(&self, Entry { key, mutations }: Entry) -> Result<(), Error> {
-        self.store.mutate_row(&self.handle, key.into(), mutations).await
+        self.bound().mutate(entry).await
     }
 
     /// The entry that [`put`](Self::put) writes.
@@ -750,7 +670,99 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
         self.encode_into(key, &mut entry.key)?;
         let written = entry.mutations.write(encode);
         written.map_err(|error| Error::row(&self.handle.name, &Bytes::copy_from_slice(&entry.key), error))?;
-        self.check_explicit_timestamps(&entry.key, &entry.mutations, CheckedVersions::Newest)
+        self.bound().check_explicit_timestamps(&entry.key, &entry.mutations, CheckedVersions::Newest)
+    }
+}
+
+/// The same for every type.
+impl<S: Writes> BoundTable<'_, S> {
+    async fn mutate_if(
+        self,
+        key: Bytes,
+        mut mutations: MutationList,
+        versions: CheckedVersions,
+        condition: Condition<()>,
+    ) -> Result<bool, Error> {
+        let compared = condition.compared_versions();
+        let (filter, negated) = self.condition(&key, condition)?;
+        for compared in compared {
+            // A newer version must replace the compared one, or a second writer would meet the same condition.
+            let superseded = mutations.supersede(&compared, self.handle.client.now_micros());
+            superseded.map_err(|error| Error::row(&self.handle.name, &key, error))?;
+        }
+        let mutations = Mutations::from(mutations);
+        self.check_explicit_timestamps(&key, &mutations, versions)?;
+        let (then, otherwise) =
+            if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
+        let matched = self.store.check_and_mutate_row(self.handle, key, filter, then, otherwise).await?;
+        Ok(if negated { matched.not() } else { matched })
+    }
+
+    /// Whether the row meets a condition, for an update without changes.
+    async fn meets(self, key: Bytes, condition: Condition<()>) -> Result<bool, Error> {
+        let (filter, negated) = self.condition(&key, condition)?;
+        let one = filter.into_iter().chain(RowFilter::existence());
+        let row = self.store.scanned().read_row(self.handle, key, Some(RowFilter::chain(one))).await?;
+        Ok(row.is_some() != negated)
+    }
+
+    fn condition(self, key: &Bytes, condition: Condition<()>) -> Result<(Option<RowFilter>, bool), Error> {
+        let filter = self.handle.visible.condition(condition, self.handle.client.now_micros());
+        filter.map_err(|error| Error::row(&self.handle.name, key, error))
+    }
+
+    /// Sends the entries that `next` fills, one by one, in requests of some size, one after the other. Deletions write no columns.
+    async fn write_entries(
+        self,
+        written: Option<WriteScope>,
+        next: &mut (dyn FnMut(&mut Entry) -> Option<Result<(), Error>> + Send),
+    ) -> Result<(), Error> {
+        match written {
+            Some(written) => self.ensure_writable(written).await?,
+            None => self.ensure_checked().await?,
+        }
+        let (mut batch, mut entry) = (Batch::timed_by(self.handle.client.clock()), Entry::default());
+        let (mut keys, watch) = (BatchKeys::new(), self.store.watch(self.handle));
+        // An entry is filled within one call, so that no row is held across an await.
+        while let Some(filled) = next(&mut entry) {
+            let filled = filled.and_then(|()| {
+                let checked = entry.check(&self.handle.name);
+                checked.map_err(|error| Error::entry(&Bytes::copy_from_slice(&entry.key), error))
+            });
+            if let Err(error) = filled {
+                self.send_batch(&mut batch, &watch).await?;
+                return Err(error);
+            }
+            let is_full = batch.is_full_for(&entry.key, &entry.mutations, REQUEST_BYTES);
+            if is_full || !keys.insert(&entry.key, &batch) {
+                // Earlier rows must be stored first: one of them may have the key of this row.
+                self.send_batch(&mut batch, &watch).await?;
+                keys.clear();
+                keys.insert(&entry.key, &batch);
+            }
+            batch.add(&entry.key, &entry.mutations);
+        }
+        self.send_batch(&mut batch, &watch).await?;
+        watch.end(self.handle).await
+    }
+
+    /// Sends a batch; fails with the error of the first entry that failed.
+    async fn send_batch(self, batch: &mut Batch, watch: &Watch) -> Result<(), Error> {
+        let entries = batch.take();
+        watch.before(self.handle, entries.len()).await?;
+        let outcomes = self.store.send_entries(self.handle, &entries).await;
+        watch.after(entries.len(), 0);
+        match outcomes.into_iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.err()?))) {
+            Some((index, error)) => Err(Error::entry(&entries.key(index), error)),
+            None => {
+                batch.reuse(entries);
+                Ok(())
+            }
+        }
+    }
+
+    async fn mutate(self, Entry { key, mutations }: Entry) -> Result<(), Error> {
+        self.store.mutate_row(self.handle, key.into(), mutations).await
     }
 
     /// Rejects a value with a timestamp of its own that is finer than the table's granularity, or so old, by the client's clock,
@@ -758,7 +770,7 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     /// the first.
     #[inline]
     fn check_explicit_timestamps(
-        &self,
+        self,
         key: &[u8],
         mutations: &Mutations,
         versions: CheckedVersions,
@@ -770,12 +782,12 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     }
 
     fn check_ages(
-        &self,
+        self,
         key: &[u8],
         explicit_timestamps: &[ExplicitTimestamp],
         versions: CheckedVersions,
     ) -> Result<(), Error> {
-        let known = self.store.known_info(&self.handle);
+        let known = self.store.known_info(self.handle);
         let info = known.as_deref();
         let now = self.handle.client.now_micros();
         let granularity = info.map(TableInfo::granularity);
@@ -840,12 +852,18 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         S: OneTable + Writes,
     {
         let mut keys = keys.into_iter().enumerate();
-        self.write_entries(None, move |entry| {
-            let (index, key) = keys.next()?;
-            entry.clear();
-            entry.mutations.push(&Mutation::delete_row());
-            Some(self.encode_into(key.borrow(), &mut entry.key).map_err(|error| Error::input(index, error)))
-        })
+        async move {
+            let mut next = |entry: &mut Entry| {
+                let (index, key) = keys.next()?;
+                entry.clear();
+                entry.mutations.push(&Mutation::delete_row());
+                Some(
+                    self.encode_into(key.borrow(), &mut entry.key)
+                        .map_err(|error| Error::input(index, error)),
+                )
+            };
+            self.bound().write_entries(None, &mut next).await
+        }
     }
 
     /// Deletes exactly the rows that a plan selects; returns how many.
@@ -932,7 +950,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         }
         let prefixes =
             plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.handle.name, no_prefixes(&plan)))?;
-        self.ensure_checked().await?;
+        self.bound().ensure_checked().await?;
         for prefix in prefixes {
             self.handle.client.drop_row_range(&self.handle.name, Bytes::from(prefix)).await?;
         }
@@ -944,7 +962,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         S: Writes,
     {
         let rows = batch.len() as u64;
-        self.send_batch(batch, watch).await.map(|()| rows)
+        self.bound().send_batch(batch, watch).await.map(|()| rows)
     }
 }
 
@@ -984,10 +1002,64 @@ fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
 #[must_use = "an update does nothing until it is awaited"]
 pub struct Update<K, R, S = Direct> {
     table: Table<K, R, S>,
+    changes: Changes,
+}
+
+/// The changes of an update.
+#[derive(Debug)]
+struct Changes {
     key: Result<Bytes, Error>,
     mutations: MutationList,
     /// The first error of a change.
     fault: Option<RowError>,
+}
+
+impl Changes {
+    fn add(
+        &mut self,
+        place: Result<ColumnPlace, RowError>,
+        change: impl FnOnce(ColumnPlace, &mut dyn MutationSink) -> Result<(), RowError>,
+    ) {
+        let changed = place.and_then(|place| self.mutations.write(|sink| change(place, sink)));
+        self.note(changed);
+    }
+
+    fn note(&mut self, changed: Result<(), RowError>) {
+        if let Err(error) = changed {
+            self.fault.get_or_insert(error);
+        }
+    }
+
+    fn checked(self, table: &UntypedTable) -> Result<(Bytes, MutationList), Error> {
+        let Self { key, mutations, fault } = self;
+        let key = key?;
+        match fault.or_else(|| mutations.deleted_required_column(table.visible.schema())) {
+            Some(error) => Err(Error::row(&table.name, &key, error)),
+            None => Ok((key, mutations)),
+        }
+    }
+}
+
+impl<S: Writes> BoundTable<'_, S> {
+    async fn update(self, changes: Changes) -> Result<(), Error> {
+        self.ensure_writable(WriteScope::Columns).await?;
+        let (key, mutations) = changes.checked(self.handle)?;
+        if mutations.is_empty() {
+            return Ok(());
+        }
+        let mutations = Mutations::from(mutations);
+        self.check_explicit_timestamps(&key, &mutations, CheckedVersions::Each)?;
+        self.store.mutate_row(self.handle, key, mutations).await
+    }
+
+    async fn update_if(self, changes: Changes, condition: Condition<()>) -> Result<bool, Error> {
+        self.ensure_writable(WriteScope::Columns).await?;
+        let (key, mutations) = changes.checked(self.handle)?;
+        if mutations.is_empty() {
+            return self.meets(key, condition).await;
+        }
+        self.mutate_if(key, mutations, CheckedVersions::Each, condition).await
+    }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "values and references to them are both `CellValue`s")]
@@ -1066,11 +1138,11 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
     ///
     /// A struct that is no `Option` and has required columns can be cleared only if the update sets these after it.
     pub fn clear_family<F: FamilyRef<R>>(mut self, family: F) -> Self {
-        let cleared = self.mutations.write(|sink| {
+        let cleared = self.changes.mutations.write(|sink| {
             sink.delete_family(family.name());
             Ok(())
         });
-        self.note(cleared);
+        self.changes.note(cleared);
         self
     }
 
@@ -1171,8 +1243,8 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
     fn added<C: ColumnRef<R>>(mut self, column: C, timestamp_micros: i64, amount: i64) -> Self {
         let window = |place: &ColumnPlace| self.table.handle.visible.schema().window_micros(place.name());
         match column.place().and_then(|place| addition(&place, window(&place), timestamp_micros, amount)) {
-            Ok(mutation) => self.mutations.push(mutation),
-            Err(error) => self.note(Err(error)),
+            Ok(mutation) => self.changes.mutations.push(mutation),
+            Err(error) => self.changes.note(Err(error)),
         }
         self
     }
@@ -1188,15 +1260,8 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
         column: C,
         change: impl FnOnce(ColumnPlace, &mut dyn MutationSink) -> Result<(), RowError>,
     ) -> Self {
-        let changed = column.place().and_then(|place| self.mutations.write(|sink| change(place, sink)));
-        self.note(changed);
+        self.changes.add(column.place(), change);
         self
-    }
-
-    fn note(&mut self, changed: Result<(), RowError>) {
-        if let Err(error) = changed {
-            self.fault.get_or_insert(error);
-        }
     }
 
     /// Makes the changes if the row meets a condition; returns whether it did.
@@ -1231,26 +1296,7 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
     where
         S: Writes,
     {
-        self.table.ensure_writable(WriteScope::Columns).await?;
-        let (table, key, mutations) = self.parts()?;
-        if mutations.is_empty() {
-            return table.meets(key, condition).await;
-        }
-        table.mutate_if(key, mutations, CheckedVersions::Each, condition).await
-    }
-
-    async fn send(self) -> Result<(), Error>
-    where
-        S: Writes,
-    {
-        self.table.ensure_writable(WriteScope::Columns).await?;
-        let (table, key, mutations) = self.parts()?;
-        if mutations.is_empty() {
-            return Ok(());
-        }
-        let mutations = Mutations::from(mutations);
-        table.check_explicit_timestamps(&key, &mutations, CheckedVersions::Each)?;
-        table.store.mutate_row(&table.handle, key, mutations).await
+        self.table.bound().update_if(self.changes, condition.retyped()).await
     }
 
     /// Makes it the entry of a request with several, of the table `into`.
@@ -1259,11 +1305,12 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
         S: Writes,
     {
         entry.clear();
-        let (table, key, mutations) = self.parts()?;
-        if *table.handle.name != *into.handle.name {
+        let (own, into) = (&self.table.handle, into.bound());
+        let (key, mutations) = self.changes.checked(own)?;
+        if *own.name != *into.handle.name {
             let text = format!(
                 "an update of the table `{}` is sent to it; make the update by this table",
-                &*table.handle.name
+                &*own.name
             );
             return Err(Error::definition(&into.handle.name, text));
         }
@@ -1274,22 +1321,9 @@ impl<K: TableKey, R, S: Reads> Update<K, R, S> {
 
     /// Whether there is nothing to send, and no error to report.
     pub(super) fn is_empty(&self) -> bool {
-        self.key.is_ok() && self.fault.is_none() && self.mutations.is_empty()
-    }
-
-    fn parts(self) -> Result<Parts<K, R, S>, Error> {
-        let Self { table, key, mutations, fault } = self;
-        let key = key?;
-        let schema = table.handle.visible.schema();
-        match fault.or_else(|| mutations.deleted_required_column(schema)) {
-            Some(error) => Err(Error::row(&table.handle.name, &key, error)),
-            None => Ok((table, key, mutations)),
-        }
+        self.changes.key.is_ok() && self.changes.fault.is_none() && self.changes.mutations.is_empty()
     }
 }
-
-/// What an update is made of: the table, the key and the changes.
-type Parts<K, R, S> = (Table<K, R, S>, Bytes, MutationList);
 
 /// Sets a version of a column to what `encode` appends.
 fn encode(
@@ -1350,7 +1384,7 @@ impl<K: TableKey + 'static, R: 'static, S: Writes> IntoFuture for Update<K, R, S
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.send())
+        Box::pin(async move { self.table.bound().update(self.changes).await })
     }
 }
 
@@ -1358,7 +1392,7 @@ impl<K, R, S> fmt::Debug for Update<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Update")
             .field("table", &self.table)
-            .field("mutations", &self.mutations)
+            .field("mutations", &self.changes.mutations)
             .finish_non_exhaustive()
     }
 }
@@ -1451,7 +1485,7 @@ impl<K: TableKey, R, S: Reads> Modify<K, R, S> {
     where
         S: Writes,
     {
-        self.table.ensure_writable(WriteScope::Columns).await?;
+        self.table.bound().ensure_writable(WriteScope::Columns).await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
         if let Some(error) = fault {

@@ -105,7 +105,7 @@ impl<K: TableKey, R> Writer<K, R> {
     where
         R: Row,
     {
-        self.table.ensure_writable(WriteScope::Rows).await?;
+        self.table.bound().ensure_writable(WriteScope::Rows).await?;
         self.raw.write_with(|entry| self.table.encode_row(entry, key, row, false)).await
     }
 
@@ -143,7 +143,7 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Cancel safety
     /// That of [`put`](Self::put).
     pub async fn update(&self, update: Update<K, R>) -> Result<(), Error> {
-        self.table.ensure_writable(WriteScope::Columns).await?;
+        self.table.bound().ensure_writable(WriteScope::Columns).await?;
         if update.is_empty() {
             return Ok(());
         }
@@ -158,7 +158,7 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Cancel safety
     /// That of [`put`](Self::put).
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
-        self.table.ensure_checked().await?;
+        self.table.bound().ensure_checked().await?;
         self.raw
             .write_with(|entry| {
                 entry.mutations.push(&Mutation::delete_row());
