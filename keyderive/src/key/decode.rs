@@ -40,7 +40,7 @@ pub struct KeyReader<'a, S, P> {
 }
 
 impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn new(shape: S, spans: P, key: &'a [u8]) -> Self {
         Self {
             key,
@@ -55,7 +55,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     }
 
     /// Reads the tag and the salt.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn head(&mut self) -> Result<(), DecodeError> {
         let Self { key, shape, .. } = *self;
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
@@ -91,13 +91,13 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
         &self.key[self.at..]
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn schema(&self) -> &'static KeySchema {
         self.shape.schema()
     }
 
     /// The salt that the key must have. Of a derived key type without epochs, the compiler knows it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn salt(&self) -> Option<&'static Salt> {
         if self.shape.has_epochs() { self.salt } else { self.schema().salt() }
     }
@@ -151,7 +151,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     }
 
     /// Reads the salt, if this is its place.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_salt_at(&mut self, place: SaltPlace) -> Result<(), DecodeError> {
         let Some(salt) = self.salt().filter(|salt| salt.place() == place) else {
             return Ok(());
@@ -169,7 +169,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     ///
     /// # Errors
     /// When the bytes are not what the field writes.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
         let layout = self.shape.layout();
         self.part(at, T::WIDTH, |bytes, text| match (layout, bytes) {
@@ -182,7 +182,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     ///
     /// # Errors
     /// Those of [`field`](Self::field).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn part<V>(
         &mut self,
         at: usize,
@@ -215,7 +215,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
         .map(drop)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn text_field<V>(
         &mut self,
         at: usize,
@@ -245,7 +245,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     /// The bytes of the next field.
     ///
     /// A delimiter must follow each field but the last. After the last one, [`finish`](Self::finish) rejects any byte.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn take_field(&self, width: Width, last: bool) -> Result<&'a [u8], FieldError> {
         let (rest, delimiter) = (&self.key[self.at..], self.shape.delimiter());
         if let Width::Fixed(width) = width {
@@ -271,7 +271,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     }
 
     /// Rejects unread bytes, and a bucket that the fields do not hash to.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn finish(mut self) -> Result<(), DecodeError> {
         if self.at != self.key.len() || self.separated {
             return Err(self.error(DecodeKind::Trailing));
@@ -349,7 +349,7 @@ pub fn decode<'a, K: RowKey, const N: usize>(
 ///
 /// # Errors
 /// For every key that encode would not have written.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn decode_by<'a, S: Shape, P: AsMut<[Span]>, V>(
     shape: S,
     spans: P,

@@ -33,20 +33,20 @@ pub struct KeyWriter<'a, S, P> {
 }
 
 impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn new(shape: S, spans: P, out: &'a mut Vec<u8>, capacity: usize) -> Self {
         let salt_at = out.len();
         let out = KeyBuf::new(out, capacity);
         Self { out, spans, salt_at, shape }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn schema(&self) -> &'static KeySchema {
         self.shape.schema()
     }
 
     /// Writes the tag, and reserves the salt's place before the fields.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn head(&mut self) {
         self.reserve_salt_at(SaltPlace::Front);
         if let Some(tag) = self.schema().tag() {
@@ -58,7 +58,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
 
     /// Reserves the salt's place, if this is it: the bucket is known only after the fields. `finish` inserts a salt
     /// without padding, and one that depends on the time, since its length is not known either.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn reserve_salt_at(&mut self, place: SaltPlace) {
         let Some(salt) = self.shape.first_salt().filter(|salt| salt.place() == place) else {
             return;
@@ -73,7 +73,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
     }
 
     /// Writes the bucket in its place.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn finish(self) {
         let Self { out, mut spans, salt_at, shape } = self;
         let (out, spans) = (out.finish(), &*spans.as_mut());
@@ -92,7 +92,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
     ///
     /// # Errors
     /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn field<C, T: KeyField<C>>(&mut self, at: usize, value: &T) -> Result<(), EncodeError> {
         self.part(at, &Typed::<C, T>(value.arg()))
     }
@@ -101,7 +101,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
     ///
     /// # Errors
     /// Those of [`field`](Self::field).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn part(&mut self, at: usize, part: &impl Part) -> Result<(), EncodeError> {
         let start = self.begin_field(at);
         let written = append_part(part, self.shape.schema(), &mut self.out);
@@ -128,7 +128,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
     }
 
     /// Writes what separates the next field from the previous one; returns where it begins.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn begin_field(&mut self, at: usize) -> usize {
         if at > 0 {
             match self.shape.layout() {
@@ -140,7 +140,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
         self.out.len()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn end_field(
         &mut self,
         at: usize,
@@ -194,12 +194,12 @@ pub(crate) trait Part {
 pub(crate) struct Typed<'a, C, T: KeyField<C>>(pub(crate) T::Arg<'a>);
 
 impl<C, T: KeyField<C>> Part for Typed<'_, C, T> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn write(&self, out: &mut Vec<u8>) -> Result<(), FieldError> {
         T::write(self.0, out)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn append(&self, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
         T::append(self.0, delimiter, out)
     }
@@ -230,7 +230,7 @@ pub(crate) fn write_part(part: &impl Part, schema: &KeySchema, out: &mut Vec<u8>
     append_to(out, |out| append_part(part, schema, out))
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn append_part(part: &impl Part, schema: &KeySchema, out: &mut KeyBuf<'_>) -> Result<(), FieldError> {
     let start = out.len();
     match schema.layout() {
@@ -267,7 +267,7 @@ fn forbidden_byte(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -
 }
 
 /// An estimate of a field's length in bytes, for [`encode`].
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn written_len<C, T: KeyField<C>>(value: &T) -> usize {
     T::written_len(value.arg())
 }
@@ -294,7 +294,7 @@ pub fn encode<K: RowKey, const N: usize>(
 ///
 /// # Errors
 /// Those of the fields, and for a key that is empty or too long.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn encode_by<S: Shape, P: AsMut<[Span]>>(
     shape: S,
     spans: P,
@@ -314,7 +314,7 @@ pub(crate) fn encode_by<S: Shape, P: AsMut<[Span]>>(
     result
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn encode_text<S: Shape, P: AsMut<[Span]>>(
     shape: S,
     spans: P,

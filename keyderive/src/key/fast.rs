@@ -30,20 +30,20 @@ pub struct KeyBuf<'a> {
 
 impl<'a> KeyBuf<'a> {
     /// Appends to `vec`, after reserving room for `additional` bytes.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn new(vec: &'a mut Vec<u8>, additional: usize) -> Self {
         vec.reserve(additional);
         let (start, len, capacity) = (vec.as_mut_ptr(), vec.len(), vec.capacity());
         Self { vec, start, len, capacity }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// The end of the written bytes, with room for `count` more.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn end(&mut self, count: usize) -> *mut u8 {
         if self.capacity - self.len < count {
             (self.start, self.capacity) = grow(self.vec, self.len, count);
@@ -52,13 +52,13 @@ impl<'a> KeyBuf<'a> {
         unsafe { self.start.add(self.len) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn push(&mut self, byte: u8) {
         self.put(&[byte]);
     }
 
     /// Appends bytes; fastest if the compiler knows how many.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn put(&mut self, bytes: &[u8]) {
         let end = self.end(bytes.len());
         // SAFETY: `end` has room for the bytes, which cannot lie in memory that is borrowed mutably through `vec`.
@@ -70,7 +70,7 @@ impl<'a> KeyBuf<'a> {
     ///
     /// Strings of up to [`MAX_WORD_COPY`] bytes are copied as five words, which overlap in shorter strings, so that no
     /// branch depends on the length.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn put_checked(&mut self, bytes: &[u8], delimiter: u8) -> bool {
         let len = bytes.len();
         let (Some(first), Some(last), ..=MAX_WORD_COPY) =
@@ -112,7 +112,7 @@ impl<'a> KeyBuf<'a> {
     }
 
     /// Lets `write` append to the vector itself.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn with_vec<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         // SAFETY: as in `finish`.
         unsafe { self.vec.set_len(self.len) };
@@ -122,7 +122,7 @@ impl<'a> KeyBuf<'a> {
     }
 
     /// The vector, with the appended bytes.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn finish(self) -> &'a mut Vec<u8> {
         // SAFETY: `len` bytes of the vector's memory are written, and it has room for them.
         unsafe { self.vec.set_len(self.len) };
@@ -142,7 +142,7 @@ unsafe fn copy_any(bytes: &[u8], delimiter: u8, to: *mut u8) -> bool {
 }
 
 /// Lets `append` append to `vec`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn append_to<T, E>(
     vec: &mut Vec<u8>,
     append: impl FnOnce(&mut KeyBuf<'_>) -> Result<T, E>,
@@ -188,12 +188,12 @@ pub(super) struct MaskedKey<'a> {
 
 impl<'a> MaskedKey<'a> {
     /// A key without masks, for key types whose fields all have a fixed width.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn unmasked(key: &'a [u8]) -> Self {
         Self { key, masked_len: 0, forbidden: 0, not_ascii: 0 }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn new(key: &'a [u8], delimiter: u8) -> Self {
         let Some((first, second)) = key.first_chunk::<BLOCK>().zip(second_block(key)) else {
             return Self::of_short(key, delimiter);
@@ -228,7 +228,7 @@ impl<'a> MaskedKey<'a> {
     }
 
     /// The first byte at or below the delimiter, from `start` on; the length of the key if there is none.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn find_forbidden(&self, start: usize, delimiter: u8) -> usize {
         match self.forbidden >> (start % 64) {
             marked if marked != 0 && start < 64 => start + marked.trailing_zeros() as usize,
@@ -237,7 +237,7 @@ impl<'a> MaskedKey<'a> {
     }
 
     /// The bytes from `start` to `end` as text, if the masks show that they are ASCII.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn ascii(&self, start: usize, end: usize) -> Option<&'a str> {
         let bytes = self.key.get(start..end)?;
         let ascii_from_start = (self.not_ascii >> (start % 64)).trailing_zeros() as usize;
@@ -252,7 +252,7 @@ impl<'a> MaskedKey<'a> {
 }
 
 /// The second 32 bytes, or the last 32 of a shorter key.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn second_block(key: &[u8]) -> Option<&[u8; BLOCK]> {
     key.get(key.len().min(2 * BLOCK).checked_sub(BLOCK)?..)?.first_chunk()
 }
@@ -285,13 +285,13 @@ pub(super) fn holds_forbidden(bytes: &[u8], delimiter: u8) -> bool {
 }
 
 /// Sets the high bit of each byte at or below the delimiter; exact up to the first of them.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn forbidden_in(word: u64, delimiter: u8) -> u64 {
     word.wrapping_sub(repeated(delimiter + 1)) & !word & HIGH_BITS
 }
 
 /// The masks of a block: bytes at or below the delimiter, and bytes that are not ASCII.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn masks(block: &[u8; BLOCK], delimiter: u8) -> (u32, u32) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     {
@@ -320,23 +320,23 @@ mod portable {
     }
 
     impl WordCheck {
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         pub(super) fn new(word: u64, delimiter: u8) -> Self {
             Self { delimiter, forbidden: forbidden_in(word, delimiter) }
         }
 
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         pub(super) fn with_word(self, word: u64) -> Self {
             Self { forbidden: self.forbidden | forbidden_in(word, self.delimiter), ..self }
         }
 
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         pub(super) fn holds_forbidden(self) -> bool {
             self.forbidden != 0
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn masks(block: &[u8; BLOCK], delimiter: u8) -> (u32, u32) {
         block.as_chunks::<8>().0.iter().rev().fold((0, 0), |(forbidden, not_ascii), word| {
             let word = u64::from_le_bytes(*word);
@@ -348,7 +348,7 @@ mod portable {
     }
 
     /// Packs the high bits of eight bytes into one byte, in the same order.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pack_high_bits(word: u64) -> u32 {
         (((word & HIGH_BITS) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
     }
@@ -371,20 +371,20 @@ mod sse2 {
     }
 
     impl WordCheck {
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         pub(super) fn new(word: u64, delimiter: u8) -> Self {
             // SAFETY: the module is compiled only where SSE2 is available.
             Self { delimiter, least: unsafe { _mm_cvtsi64_si128(word.cast_signed()) } }
         }
 
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         pub(super) fn with_word(self, word: u64) -> Self {
             let other = Self::new(word, self.delimiter);
             // SAFETY: as in `new`.
             Self { least: unsafe { _mm_min_epu8(self.least, other.least) }, ..self }
         }
 
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         pub(super) fn holds_forbidden(self) -> bool {
             // SAFETY: as in `new`.
             let not_above = unsafe {
@@ -396,7 +396,7 @@ mod sse2 {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn masks(block: &[u8; BLOCK], delimiter: u8) -> (u32, u32) {
         let half = |half: usize| {
             let bytes: &[u8; 16] = &block.as_chunks().0[half];
@@ -469,7 +469,7 @@ fn is_utf8(bytes: &[u8]) -> bool {
 }
 
 /// Not 0 if a byte after the first three cannot stand there in UTF-8.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn has_invalid(window: &[u8; 67]) -> u8 {
     let mut wrong = 0;
     for at in 3..window.len() {

@@ -150,7 +150,7 @@ pub trait KeyField<C> {
 
     /// An estimate of how many bytes [`write`](Self::write) appends for `value`, so that a key is allocated once.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn written_len(_value: Self::Arg<'_>) -> usize {
         match Self::WIDTH {
             Width::Fixed(width) | Width::Between(_, width) => width,
@@ -164,7 +164,7 @@ pub trait KeyField<C> {
     /// # Errors
     /// Those of `write`.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn append(value: Self::Arg<'_>, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
         out.with_vec(|out| {
             let start = out.len();
@@ -197,7 +197,7 @@ pub trait KeyField<C> {
     /// # Errors
     /// Those of `read`.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_borrowed<'a>(bytes: &'a [u8], _text: Option<&'a str>) -> Result<Self::Decoded<'a>, FieldError> {
         Self::read(Cow::Borrowed(bytes))
     }

@@ -168,7 +168,7 @@ impl Salt {
     }
 
     /// How many digits a bucket is written in.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     const fn digits(&self, bucket: i32) -> usize {
         if self.is_padded() { self.width() } else { decimal::width(bucket.unsigned_abs() as u128) }
     }
@@ -198,7 +198,7 @@ impl Salt {
     }
 
     /// The bucket that `bytes` begin with, and its length; `None` if encode would not have written it so.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn read(&self, bytes: &[u8]) -> Option<(i32, usize)> {
         match self.hash {
             SaltHash::Farm => self.read_padded(bytes),
@@ -206,7 +206,7 @@ impl Salt {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_padded(&self, bytes: &[u8]) -> Option<(i32, usize)> {
         let mut bucket = 0;
         for byte in bytes.get(..self.width())? {
@@ -289,7 +289,7 @@ impl Bucket {
     }
 
     /// Appends it, as in the text layout.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         if self.number < 0 {
             out.push(b'-');

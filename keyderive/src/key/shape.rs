@@ -36,7 +36,7 @@ pub trait Shape: Copy {
 pub struct Derived<K>(PhantomData<fn() -> K>);
 
 impl<K> Derived<K> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) const fn new() -> Self {
         Self(PhantomData)
     }
@@ -52,37 +52,37 @@ impl<K> Copy for Derived<K> {}
 
 /// Each is a constant.
 impl<K: RowKey> Shape for Derived<K> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn schema(self) -> &'static KeySchema {
         K::SCHEMA
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn layout(self) -> KeyEncoding {
         const { K::SCHEMA.layout() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn delimiter(self) -> u8 {
         const { K::SCHEMA.delimiter() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_epochs(self) -> bool {
         const { K::SCHEMA.has_epochs() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn first_salt(self) -> Option<&'static Salt> {
         const { K::SCHEMA.first_salt() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_salt_of_known_len(self) -> bool {
         const { K::SCHEMA.has_salt_of_known_len() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_delimited_field(self) -> bool {
         const { K::SCHEMA.has_delimited_field() }
     }

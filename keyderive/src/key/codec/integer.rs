@@ -116,7 +116,7 @@ macro_rules! integer {
                 u32::try_from(width).ok().and_then(|width| $wide::checked_pow(10, width))
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn append_padded(
                 self,
                 limit: Option<$wide>,
@@ -138,7 +138,7 @@ macro_rules! integer {
                 Ok(())
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read_padded(bytes: &[u8]) -> Result<$type, FieldError> {
                 decimal::$parse(bytes)
                     .and_then(|digits| $type::try_from(digits).ok())
@@ -181,7 +181,7 @@ macro_rules! integer {
                 cut_before(|out| write(last, out), otherwise)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn append_reversed(self, max: u64, width: usize, out: &mut KeyBuf<'_>) -> Result<(), FieldError> {
                 let reversed = u64::try_from(self).ok().and_then(|value| max.checked_sub(value));
                 let Some(reversed) = reversed else {
@@ -194,7 +194,7 @@ macro_rules! integer {
                 Ok(())
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read_reversed(bytes: &[u8], max: u64) -> Result<$type, FieldError> {
                 decimal::parse(bytes)
                     .and_then(|reversed| max.checked_sub(reversed))
@@ -240,13 +240,13 @@ macro_rules! integer {
                 append_to(out, |out| <Self as KeyField<Pad<N>>>::append(value, 0, out))
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
                 let limit = const { $wide::checked_pow(10, N as u32) };
                 value.append_padded(limit, false, &mut [b'0'; N], out).map(|()| false)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 $type::read_padded(&bytes)
             }
@@ -271,12 +271,12 @@ macro_rules! integer {
                 append_to(out, |out| <Self as KeyField<ReverseTs<MAX>>>::append(value, 0, out))
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
                 value.append_reversed(MAX, const { decimal::width(MAX as u128) }, out).map(|()| false)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 $type::read_reversed(&bytes, MAX)
             }
@@ -374,7 +374,7 @@ macro_rules! unsigned {
                 append_to(out, |out| <Self as KeyField<Text>>::append(value, 0, out))
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
                 let mut buffer = [b'0'; const { decimal::width($type::MAX as u128) }];
                 decimal::$fill(&mut buffer, $wide::from(value));
@@ -382,7 +382,7 @@ macro_rules! unsigned {
                 Ok(false)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 decimal::$parse(&bytes)
                     .and_then(|digits| $type::try_from(digits).ok())
@@ -407,7 +407,7 @@ macro_rules! signed {
                 append_to(out, |out| <Self as KeyField<Text>>::append(value, 0, out))
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
                 let mut buffer = [b'0'; const { 1 + decimal::width($type::MAX as u128) }];
                 // `!v` is `-v - 1`, and never negative for a negative `v`.
@@ -420,7 +420,7 @@ macro_rules! signed {
                 Ok(false)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 let value = match bytes.split_first() {
                     Some((b'0', digits)) => decimal::$parse(digits).and_then(|v| $type::try_from(v).ok()),

@@ -27,7 +27,7 @@ pub trait StrCodec {
 
     /// How many bytes `write` appends for `value`.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[must_use]
     fn written_len(value: &str) -> usize {
         value.len()
@@ -38,7 +38,7 @@ pub trait StrCodec {
     /// # Errors
     /// Those of `write`.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn append(value: &str, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
         out.with_vec(|out| {
             let start = out.len();
@@ -59,7 +59,7 @@ pub trait StrCodec {
     /// # Errors
     /// Those of `read`.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_borrowed<'a>(bytes: &'a [u8], _text: Option<&'a str>) -> Result<Cow<'a, str>, FieldError> {
         Self::read(Cow::Borrowed(bytes))
     }
@@ -92,12 +92,12 @@ impl StrCodec for Text {
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn append(value: &str, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
         Ok(out.put_checked(value.as_bytes(), delimiter))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError> {
         match bytes {
             Cow::Borrowed(bytes) => Ok(Cow::Borrowed(utf8(bytes)?)),
@@ -110,7 +110,7 @@ impl StrCodec for Text {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn read_borrowed<'a>(bytes: &'a [u8], text: Option<&'a str>) -> Result<Cow<'a, str>, FieldError> {
         match text {
             Some(text) => Ok(Cow::Borrowed(text)),
@@ -132,7 +132,7 @@ impl StrCodec for Text {
 
 impl BorrowStr for Text {}
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn utf8(bytes: &[u8]) -> Result<&str, FieldError> {
     fast::utf8(bytes).ok_or_else(|| not_utf8(bytes))
 }
@@ -375,18 +375,18 @@ macro_rules! string_type {
             const WIDTH: Width = C::WIDTH;
             const VALUES: FieldValues = FieldValues::Text;
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn arg(&self) -> &str {
                 self
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn write($value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
                 $check?;
                 C::write($value, out)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn written_len(value: &str) -> usize {
                 match C::WIDTH {
                     Width::Fixed(width) | Width::Between(_, width) => width,
@@ -394,7 +394,7 @@ macro_rules! string_type {
                 }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn append(
                 $value: &str,
                 delimiter: u8,
@@ -404,13 +404,13 @@ macro_rules! string_type {
                 C::append($value, delimiter, out)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError> {
                 let $read = C::read(bytes)?;
                 $take
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn read_borrowed<'b>(
                 bytes: &'b [u8],
                 text: Option<&'b str>,
