@@ -275,6 +275,42 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     }
 
     pub(super) fn rows(self) -> Rows<K, R, S> {
+        Rows { kept: self.with_rows::<()>().kept(), types: PhantomData }
+    }
+
+    /// Runs the scan and collects its rows.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let first = users.scan(UserKey::scan()).limit(10).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Self::stream); the rows before it are dropped.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn collect(self) -> Result<Vec<R::Item>, Error>
+    where
+        R: RowType<K>,
+    {
+        let mut stream = self.stream();
+        let mut rows = Vec::new();
+        while let Some(row) = stream.next().await {
+            rows.push(row?);
+        }
+        Ok(rows)
+    }
+}
+
+impl<K: TableKey, S: Reads> Scan<K, (), S> {
+    fn kept(self) -> KeptRows<K, S> {
         let filter = self.untyped().read_filter();
         let planned = self.untyped().planned_for(&filter);
         let Self { table: Table { mut handle, store, .. }, other, key_filter, options, .. } = self;
@@ -306,7 +342,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
         if keys_only {
             handle.visible = handle.visible.of_keys();
         }
-        Rows {
+        KeptRows {
             handle,
             codecs,
             execution: execution.map(Box::new).map_err(Some),
@@ -316,38 +352,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
             log,
             compared: ComparedSchema::default(),
             by_data: None,
-            types: PhantomData,
         }
-    }
-
-    /// Runs the scan and collects its rows.
-    ///
-    /// ```
-    /// # use keyderive::{Client, Row, RowKey};
-    /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # type User = std::collections::BTreeMap<String, i64>;
-    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
-    /// let users = client.table::<UserKey, User>("users");
-    /// let first = users.scan(UserKey::scan()).limit(10).collect().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// The first one of [`stream`](Self::stream); the rows before it are dropped.
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn collect(self) -> Result<Vec<R::Item>, Error>
-    where
-        R: RowType<K>,
-    {
-        let mut stream = self.stream();
-        let mut rows = Vec::new();
-        while let Some(row) = stream.next().await {
-            rows.push(row?);
-        }
-        Ok(rows)
     }
 }
 
@@ -640,8 +645,8 @@ impl<K: TableKey, R> Scan<K, R> {
         let stats = self.options.stats.clone().unwrap_or_default();
         let (begun, mut rows) = (Instant::now(), 0);
         let mut scan = self.with_stats(&stats).rows();
-        while poll_fn(|cx| scan.poll_next_row(cx)).await? {
-            if let Ok(execution) = &mut scan.execution {
+        while poll_fn(|cx| scan.kept.poll_next_row(cx)).await? {
+            if let Ok(execution) = &mut scan.kept.execution {
                 execution.delivered();
             }
             rows += 1;
@@ -987,6 +992,12 @@ impl<K: TableKey> RowType<K> for RawRow {
 /// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
 pub struct Rows<K: TableKey, R, S: Reads = Direct> {
+    pub(super) kept: KeptRows<K, S>,
+    types: PhantomData<fn() -> R>,
+}
+
+/// The stored rows of a scan whose keys are kept, whatever they are read as.
+pub(super) struct KeptRows<K: TableKey, S: Reads> {
     pub(super) handle: UntypedTable,
     codecs: K::Codecs,
     /// The running scan, or the error of its plan until it is returned.
@@ -1001,7 +1012,6 @@ pub struct Rows<K: TableKey, R, S: Reads = Direct> {
     compared: ComparedSchema,
     /// Reads rows whose row type is data.
     pub(super) by_data: Option<Box<DynReader>>,
-    types: PhantomData<fn() -> R>,
 }
 
 /// Drops rows by their keys.
@@ -1037,9 +1047,11 @@ impl<K: TableKey, R, S: Reads> Rows<K, R, S> {
     /// Which rows the scan has skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
-        self.log.skipped.clone()
+        self.kept.log.skipped.clone()
     }
+}
 
+impl<K: TableKey, S: Reads> KeptRows<K, S> {
     /// Advances to the next row; returns false at the end.
     #[inline]
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
@@ -1098,12 +1110,15 @@ impl<K: TableKey, R: RowType<K>, S: Reads> Rows<K, R, S> {
     #[inline]
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
         loop {
-            match ready!(self.poll_next_row(cx)) {
+            match ready!(self.kept.poll_next_row(cx)) {
                 Ok(true) => {}
                 Ok(false) => return Poll::Ready(None),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
-            let Self { handle, codecs, execution: Ok(execution), key, by_data, .. } = self else {
+            let KeptRows {
+                handle, codecs, execution: Ok(execution), key, by_data, skip_unreadable, log, ..
+            } = &mut self.kept
+            else {
                 return Poll::Ready(None);
             };
             let Some(row) = execution.current() else { return Poll::Ready(None) };
@@ -1118,8 +1133,8 @@ impl<K: TableKey, R: RowType<K>, S: Reads> Rows<K, R, S> {
                 },
                 Err(error) => Error::foreign(&handle.name, error),
             };
-            match self.skip_unreadable && error.is_unreadable_row() {
-                true => self.log.skipped.add_unreadable(row.key(), error),
+            match *skip_unreadable && error.is_unreadable_row() {
+                true => log.skipped.add_unreadable(row.key(), error),
                 false => return Poll::Ready(Some(Err(execution.fail_at_row(error)))),
             }
         }
@@ -1129,7 +1144,7 @@ impl<K: TableKey, R: RowType<K>, S: Reads> Rows<K, R, S> {
 impl<K: TableKey, R> Rows<K, R> {
     /// The stored key of the last row; empty before the first.
     pub(super) fn last_key(&self) -> &[u8] {
-        self.execution.as_ref().map_or(&[], |execution| execution.last_key())
+        self.kept.execution.as_ref().map_or(&[], |execution| execution.last_key())
     }
 
     /// Passes the next row and the rows already buffered to `visit`, at most `max`. Returns how many: 0 at the end.
@@ -1139,8 +1154,8 @@ impl<K: TableKey, R> Rows<K, R> {
         max: u64,
         visit: &mut impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
     ) -> Poll<Result<Passed, E>> {
-        let skip_unreadable = self.skip_unreadable;
-        self.poll_each(cx, max, |handle, compared, row| {
+        let skip_unreadable = self.kept.skip_unreadable;
+        self.kept.poll_each(cx, max, |handle, compared, row| {
             let last_read = skip_unreadable.then(LastRead::default);
             let unmarked = handle.unmarked(row);
             let row = unmarked.as_ref().unwrap_or(row);
@@ -1156,7 +1171,9 @@ impl<K: TableKey, R> Rows<K, R> {
             }
         })
     }
+}
 
+impl<K: TableKey> KeptRows<K, Direct> {
     /// Passes the next row and the rows already buffered to `each`, at most `max`. Returns how many: 0 at the end.
     #[inline(always)]
     pub(super) fn poll_each<E: From<Error>>(
@@ -1231,7 +1248,7 @@ impl<K: TableKey, R: RowType<K>, S: Reads> Stream for Rows<K, R, S> {
 
 impl<K: TableKey, R, S: Reads> fmt::Debug for Rows<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rows").field("table", &self.handle).finish_non_exhaustive()
+        f.debug_struct("Rows").field("table", &self.kept.handle).finish_non_exhaustive()
     }
 }
 

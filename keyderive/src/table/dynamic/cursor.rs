@@ -197,7 +197,7 @@ impl DynCursor {
         visit: &mut impl FnMut(DynRowRef<'_>) -> Result<(), E>,
     ) -> Poll<Result<Passed, E>> {
         let Self { rows, key, reader, buffer, unmarked, .. } = self;
-        rows.poll_each(cx, max, |handle, _, row| {
+        rows.kept.poll_each(cx, max, |handle, _, row| {
             let mut read: RowBuffer<'_> = mem::take(buffer);
             let visited = match Self::read(key, reader, handle, row, unmarked, &mut read) {
                 Ok(row) => visit(DynRowRef::new(row.key(), reader, &read)).map_err(VisitError::Visit),

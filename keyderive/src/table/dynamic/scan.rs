@@ -63,6 +63,6 @@ impl Rows<DynKey, RawRow> {
     /// # Errors
     /// [`InvalidRow`](crate::ErrorKind::InvalidRow) if a required column is missing, or a cell does not have the column's type.
     pub fn read(&mut self, row: &RawRow) -> Result<DynRow, Error> {
-        read(&self.handle, &mut self.by_data, row)
+        read(&self.kept.handle, &mut self.kept.by_data, row)
     }
 }
