@@ -1,7 +1,7 @@
 //! Encoding a key: its parts in order, then the salt in its reserved place.
 //!
 //! The code for each field is `inline(always)`: otherwise key types share it in programs that have several, and encoding
-//! takes a fifth longer.
+//! takes a fifth longer. In a build without optimizations nothing is gained, and a key type would take twice the code.
 
 use std::fmt;
 

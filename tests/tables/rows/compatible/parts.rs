@@ -69,9 +69,11 @@ struct Both<R> {
     others: Option<OtherReads<R>>,
 }
 
+type Agree<R> = for<'a> fn(&'a Both<R>, &'a [PageKey], &'a Found) -> Answer<'a, Result<(), String>>;
+
 /// The reads besides a get, a scan and a visit.
 struct OtherReads<R> {
-    agree: for<'a> fn(&'a Both<R>, &'a [PageKey], &'a Found) -> Answer<'a, Result<(), String>>,
+    agree: Agree<R>,
     fail: for<'a> fn(&'a Both<R>, &'a [PageKey], &'a str) -> Answer<'a, ()>,
 }
 
