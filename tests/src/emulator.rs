@@ -39,17 +39,17 @@ impl Emulator {
     ///
     /// # Panics
     ///
-    /// When none is installed and `KEYDERIVE_REQUIRE_EMULATOR` is set, or when the emulator does not start. In a test whose path
-    /// does not have the word `emulator`: CI finds by it what it runs once more, with an emulator.
+    /// When none is installed and `KEYDERIVE_REQUIRE_EMULATOR` is set, or when the emulator does not start. On another thread than that
+    /// of a test whose path has the word `emulator`: by it, CI finds what it runs once more, with an emulator.
     #[must_use]
     pub fn start() -> Option<Self> {
-        if let Some(test) = thread::current().name() {
-            // One test after the other runs on the thread `main`.
-            assert!(
-                test == "main" || test.contains("emulator"),
-                "`{test}` starts an emulator, and its name does not say so"
-            );
-        }
+        // One test after the other runs on the thread `main`; a thread of a test's own has another name, or none.
+        let thread = thread::current();
+        let test = thread.name().unwrap_or_default();
+        assert!(
+            test == "main" || test.contains("emulator"),
+            "`{test}` starts an emulator, and its name does not say so: name the test so, and start the emulator on its thread"
+        );
         if let Some(binary) = find(|name| env::var_os(name)) {
             return Some(
                 Self::run(&binary)

@@ -295,7 +295,7 @@ const HIDDEN_WINDOW: Tests = &["a_window_that_is_hidden_takes_no_addition"];
 const HIDDEN_DELETES: Tests = &["erasures_take_hidden_rows"];
 const HIDDEN_COPIES: Tests = &["copies_and_comparisons_take_hidden_cells"];
 const HIDDEN_REKEYED: Tests = &["a_re_keyed_table_hides_rows_too"];
-const CHAOS: Tests = &["nothing_is_lost_while_a_table_is_re_keyed"];
+const CHAOS: Tests = &["nothing_is_lost_while_a_table_is_re_keyed_on_the_emulator"];
 const LEASE: Tests = &[
     "a_put_goes_again_once_the_state_is_known_again",
     "a_write_that_was_sent_and_cannot_go_again_has_an_unknown_outcome",
