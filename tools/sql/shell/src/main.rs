@@ -11,6 +11,7 @@ mod statement;
 
 use std::any::Any;
 use std::io::{self, IsTerminal as _, Read as _};
+use std::mem;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -129,8 +130,9 @@ fn run(cli: Cli) -> Outcome {
             Some(Command::Import(import)) => import.run().await,
         }
     });
-    // A query that was cancelled may still compute.
-    runtime.shutdown_background();
+    // A query that was cancelled may still compute, which nobody waits for. The threads are not detached either: glibc's `pthread_detach` reads the
+    // stack of a thread that ends meanwhile, and one of this size is unmapped at once (https://sourceware.org/bugzilla/show_bug.cgi?id=19951).
+    mem::forget(runtime);
     ended
 }
 
