@@ -50,18 +50,23 @@ async fn stored(client: &Client) -> Vec<Vec<u8>> {
     keys
 }
 
+/// A row that is written twice is counted once: the first event of each key.
+fn of_distinct_keys(workload: &Workload, key: &dyn Fn(Draw) -> Vec<u8>) -> Vec<Draw> {
+    let mut events = BTreeMap::new();
+    for draw in workload.clone().events(rows()) {
+        events.entry(key(draw)).or_insert(draw);
+    }
+    let mut events: Vec<_> = events.into_values().collect();
+    events.sort_by_key(|draw| draw.index);
+    events
+}
+
 async fn assert_as_foreseen<K: RowKey + TableKey>(
     workload: Workload,
     salt: Option<Salt>,
     key: impl Fn(Draw) -> K,
 ) {
-    // A row that is written twice is counted once: the first event of each key is taken.
-    let mut events = BTreeMap::new();
-    for draw in workload.clone().events(rows()) {
-        events.entry(key(draw).encode().unwrap()).or_insert(draw);
-    }
-    let mut events: Vec<_> = events.into_values().collect();
-    events.sort_by_key(|draw| draw.index);
+    let events = of_distinct_keys(&workload, &|draw| key(draw).encode().unwrap().to_vec());
     let name = K::SCHEMA.template();
     assert!(events.len() as u64 > rows() / 2, "{name}: {} keys", events.len());
 

@@ -246,7 +246,11 @@ aggregates! {
 
 impl<Q: Qualifier + Single, V: Made> Made for BTreeMap<Q, V> {
     fn made(random: &mut fastrand::Rng) -> Self {
-        (0..random.usize(..7)).map(|_| (Q::single(random), V::made(random))).collect()
+        let mut map = Self::new();
+        for _ in 0..random.usize(..7) {
+            map.insert(Q::single(random), V::made(random));
+        }
+        map
     }
 
     fn record(&self, at: &At, expected: &mut Expected) {
@@ -263,7 +267,9 @@ impl<Q: Qualifier + Single, V: Made> Made for BTreeMap<Q, V> {
             };
             value.record(&at, &mut of_entry);
             let name = Q::to_qualifier(key.borrowed()).unwrap().to_vec();
-            expected.extend(of_entry.into_values().map(|column| ((family.clone(), name.clone()), column)));
+            for column in of_entry.into_values() {
+                expected.insert((family.clone(), name.clone()), column);
+            }
         }
     }
 }
