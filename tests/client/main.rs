@@ -5,6 +5,7 @@
 
 mod background;
 mod close;
+mod cloud;
 mod conditional;
 mod connections;
 mod contact;

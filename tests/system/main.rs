@@ -12,7 +12,7 @@
 //! KEYDERIVE_SEED=17 cargo test -p keyderive-tests --test system seeds -- --nocapture
 //! ```
 //!
-//! The first command runs that many seeds, 75 by default. The second repeats one seed and prints its trace. When a seed fails, we keep it as a
+//! The first command runs that many seeds, 50 by default. The second repeats one seed and prints its trace. When a seed fails, we keep it as a
 //! named test. `tests/faults/system` lists bugs that the seeds must find. It also lists bugs that they cannot reach, each with the test that finds
 //! it.
 //!
@@ -59,7 +59,7 @@ fn seeds() {
         let ran = run(seed.parse().unwrap(), TraceTo::Stderr);
         return eprintln!("seed {seed}: {ran:?}");
     }
-    let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 75, 400);
+    let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 50, 400);
     let (begun, before) = (Instant::now(), MEMORY.current_usage());
     let all = Mutex::new(Ran::default());
     let failed = failed_runs(seeds, |seed| {

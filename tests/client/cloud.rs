@@ -17,7 +17,7 @@ use keyderive_tests::Folder;
 use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use tonic::Code;
 
-use crate::servers::{Authority, TokenAnswer, TokenServer, over_tls};
+use self::servers::{Authority, TokenAnswer, TokenServer, over_tls};
 
 /// How many reads a child makes, up to the first that runs out of time.
 const READS: usize = 3;
@@ -36,7 +36,7 @@ struct Environment<'a> {
 async fn run(environment: Environment<'_>) -> Vec<String> {
     let Environment { port, roots, file, metadata_port, pause } = environment;
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["child", "--exact", "--nocapture"]);
+    child.args(["cloud::child", "--exact", "--nocapture"]);
     child.env("KEYDERIVE_CLOUD_PORT", port.to_string()).env("KEYDERIVE_CLOUD_ROOTS", roots);
     child.env("KEYDERIVE_CLOUD_PAUSE", pause.as_millis().to_string());
     // No credentials of this machine.
@@ -158,7 +158,7 @@ async fn a_service_account_signs_its_token() {
     let (files, authority, mock) = (Folder::new("account"), Authority::new(), rows());
     let server = over_tls(&mock, authority.server("127.0.0.1", 2099)).await;
     let roots = files.write("roots.pem", authority.pem());
-    let pem = include_str!("service-account.pem");
+    let pem = include_str!("cloud/service-account.pem");
     let file = files.write(
         "account.json",
         format!(
