@@ -130,8 +130,8 @@ fn run(cli: Cli) -> Outcome {
             Some(Command::Import(import)) => import.run().await,
         }
     });
-    // A query that was cancelled may still compute, which nobody waits for. The threads are not detached either: glibc's `pthread_detach` reads the
-    // stack of a thread that ends meanwhile, and one of this size is unmapped at once (https://sourceware.org/bugzilla/show_bug.cgi?id=19951).
+    // A query that was cancelled may still compute, which nobody waits for. Nor are the threads detached, as `shutdown_background` does:
+    // `pthread_detach` of glibc reads the stack of a thread that ends at the same time, and a stack of this size is unmapped at once.
     mem::forget(runtime);
     ended
 }
