@@ -66,7 +66,7 @@ async fn assert_as_foreseen<K: RowKey + TableKey>(
     salt: Option<Salt>,
     key: impl Fn(Draw) -> K,
 ) {
-    let events = of_distinct_keys(&workload, &|draw| key(draw).encode().unwrap().to_vec());
+    let events = of_distinct_keys(&workload, &|draw| key(draw).encode().unwrap());
     let name = K::SCHEMA.template();
     assert!(events.len() as u64 > rows() / 2, "{name}: {} keys", events.len());
 

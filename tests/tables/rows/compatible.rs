@@ -61,6 +61,12 @@ enum At {
 trait Made: Sized {
     fn made(random: &mut fastrand::Rng) -> Self;
     fn record(&self, at: &At, expected: &mut Expected);
+
+    fn recorded(&self, at: &At) -> Expected {
+        let mut expected = Expected::new();
+        self.record(at, &mut expected);
+        expected
+    }
 }
 
 /// A single value.
@@ -256,7 +262,7 @@ impl<Q: Qualifier + Single, V: Made> Made for BTreeMap<Q, V> {
     fn record(&self, at: &At, expected: &mut Expected) {
         let At::Map { family, kind } = at else { panic!("{at:?} is not a map") };
         for (key, value) in self {
-            let (mut of_entry, placeholder) = (Expected::new(), String::new());
+            let placeholder = String::new();
             let (family, kind) = (family.clone(), kind.clone());
             let at = At::Column {
                 family: family.clone(),
@@ -265,9 +271,8 @@ impl<Q: Qualifier + Single, V: Made> Made for BTreeMap<Q, V> {
                 kind,
                 has_default: false,
             };
-            value.record(&at, &mut of_entry);
             let name = Q::to_qualifier(key.borrowed()).unwrap().to_vec();
-            for column in of_entry.into_values() {
+            for column in value.recorded(&at).into_values() {
                 expected.insert((family.clone(), name.clone()), column);
             }
         }
@@ -521,10 +526,8 @@ impl<R: OwnedRow + Made + 'static> Program for Typed<R> {
                     Err(refused) if refused.contains("would be hidden at once") => continue,
                     written => written?,
                 }
-                let mut made = Expected::new();
-                row.record(&self.at, &mut made);
                 read = self.read(client, key).await?;
-                if made.keys().all(|place| read.contains_key(place)) {
+                if row.recorded(&self.at).keys().all(|place| read.contains_key(place)) {
                     break;
                 }
             }
@@ -542,9 +545,7 @@ impl<R: OwnedRow + Made + 'static> Program for Typed<R> {
         Box::pin(async move {
             let row =
                 client.table::<PageKey, R>("events").get(key).await.map_err(|error| error.to_string())?;
-            let (mut expected, row) = (Expected::new(), row.ok_or("there is no row")?);
-            row.record(&self.at, &mut expected);
-            Ok(expected)
+            Ok(row.ok_or("there is no row")?.recorded(&self.at))
         })
     }
 }

@@ -55,14 +55,12 @@ trait Selected: Sized {
 }
 
 /// Rows by their URLs: collected by a loop, since code that is generic over 40 types takes long to compile.
-fn recorded<T: Made>(rows: &[(PageKey, T)], at: &At) -> BTreeMap<String, Expected> {
-    let mut recorded = BTreeMap::new();
+fn by_url<T: Made>(rows: &[(PageKey, T)], at: &At) -> BTreeMap<String, Expected> {
+    let mut by_url = BTreeMap::new();
     for (key, row) in rows {
-        let mut expected = Expected::new();
-        row.record(at, &mut expected);
-        recorded.insert(key.url.clone(), expected);
+        by_url.insert(key.url.clone(), row.recorded(at));
     }
-    recorded
+    by_url
 }
 
 /// The rows that have what the part needs.
@@ -99,12 +97,6 @@ fn text(error: Error) -> String {
 }
 
 impl<R: OwnedRow + Made + Selected + 'static> Both<R> {
-    fn record(&self, row: &R) -> Expected {
-        let mut expected = Expected::new();
-        row.record(&self.at, &mut expected);
-        expected
-    }
-
     /// All reads, of which each result is compared with those of the first.
     async fn read_all(&self, keys: &[PageKey]) -> Result<Found, String> {
         let scan = || self.table.scan(PageKey::scan());
@@ -112,7 +104,7 @@ impl<R: OwnedRow + Made + Selected + 'static> Both<R> {
         for key in keys {
             match self.table.get(key).await {
                 Ok(None) => {}
-                Ok(Some(row)) => drop(found.insert(key.url.clone(), Some(self.record(&row)))),
+                Ok(Some(row)) => drop(found.insert(key.url.clone(), Some(row.recorded(&self.at)))),
                 Err(error) if error.kind() == ErrorKind::InvalidRow => {
                     found.insert(key.url.clone(), None);
                 }
@@ -123,18 +115,18 @@ impl<R: OwnedRow + Made + Selected + 'static> Both<R> {
         assert_eq!(self.table.count(PageKey::scan()).await.map_err(text), Ok(found.len() as u64));
         let readable = readable(&found);
         let scanned = scan().collect().await.map_err(text)?;
-        assert_eq!(recorded(&scanned, &self.at), readable);
+        assert_eq!(by_url(&scanned, &self.at), readable);
         let mut many = BTreeMap::new();
         for (key, row) in keys.iter().zip(self.table.get_many(keys).await.map_err(text)?) {
             if let Some(row) = row {
-                many.insert(key.url.clone(), self.record(&row));
+                many.insert(key.url.clone(), row.recorded(&self.at));
             }
         }
         assert_eq!(many, readable);
         let (mut exported, mut stream) = (BTreeMap::new(), self.table.export(PageKey::scan()).stream());
         while let Some(row) = stream.next().await {
             let (key, row) = row.map_err(text)?;
-            exported.insert(key.url, self.record(&row));
+            exported.insert(key.url, row.recorded(&self.at));
         }
         assert_eq!(exported, readable);
         let mut visited = BTreeMap::new();
@@ -171,6 +163,7 @@ impl<R: OwnedRow + Made + Selected + 'static> Both<R> {
         fails(self.table.export(PageKey::scan()).stream().next().await.unwrap().map(drop));
         fails(R::select(&self.table, self.field()).await.map(drop));
         fails(self.table.diff(&self.copy, |key, _| key).await.map(drop));
+        // A handle that checks no table compares its row type all the same.
         fails(self.table.unchecked().get(key).await.map(drop));
         error
     }
@@ -191,9 +184,7 @@ impl<R: OwnedRow + Made + Selected + 'static> AsPart for Both<R> {
     }
 
     fn of_row(&self, row: RowRef<'_>) -> Result<Expected, Error> {
-        let mut expected = Expected::new();
-        row.read::<R>()?.record(&self.at, &mut expected);
-        Ok(expected)
+        Ok(row.read::<R>()?.recorded(&self.at))
     }
 
     fn differences(&self) -> Answer<'_, Result<[u64; 4], Error>> {
@@ -242,7 +233,7 @@ macro_rules! types {
             ) -> Answer<'a, Result<BTreeMap<String, Expected>, Error>> {
                 Box::pin(async move {
                     let rows = table.select($name::$selected).scan(PageKey::scan()).collect().await?;
-                    Ok(recorded(&rows, at))
+                    Ok(by_url(&rows, at))
                 })
             }
         })*
