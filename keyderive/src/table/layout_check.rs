@@ -1,5 +1,6 @@
 //! Whether a table has the layout of the key type and the families of the row type.
 
+use futures_util::FutureExt as _;
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -257,7 +258,7 @@ impl UntypedTable {
     pub(super) async fn ensure_checked(&self) -> Result<(), Error> {
         match self.is_checked() {
             true => Ok(()),
-            false => Box::pin(self.check_table()).await,
+            false => self.check_table().boxed().await,
         }
     }
 

@@ -4,6 +4,7 @@
 //! writing to a table that was re-keyed or made again meanwhile, and nobody reads what it writes there. So such a call asks for the
 //! table's definition again before it sends rows by one that is older than [`MAX_AGE`], and at its end.
 
+use futures_util::FutureExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -80,7 +81,7 @@ impl Watch {
     pub(super) async fn before(&self, table: &UntypedTable, rows: usize) -> Result<(), Error> {
         let is_due = |watched: &mut Watched| Instant::now() >= watched.due || watched.has_changed(table);
         if self.with(is_due) == Some(true) {
-            Box::pin(self.ask(table, false)).await?;
+            self.ask(table, false).boxed().await?;
         }
         self.with(|watched| {
             watched.sent += rows as u64;
@@ -107,7 +108,7 @@ impl Watch {
             watched.sent > watched.verified && (is_old || watched.has_changed(table))
         };
         let ended = match self.with(is_due) {
-            Some(true) => Box::pin(self.ask(table, true)).await,
+            Some(true) => self.ask(table, true).boxed().await,
             _ => Ok(()),
         };
         // Any other error says nothing of the rows: the next end asks again.
