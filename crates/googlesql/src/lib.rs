@@ -64,6 +64,7 @@ mod error;
 mod expr;
 mod functions;
 mod keys;
+mod lex;
 mod parse;
 mod relation;
 mod row_key;

@@ -723,13 +723,22 @@ fn pair(operands: Vec<Typed>) -> (Box<Expr>, Box<Expr>) {
     (next(), next())
 }
 
-/// NULL if one of the three is, unlike the two comparisons with AND.
+/// `low <= value AND value <= high`, of a value that is computed once.
 fn between(operands: Vec<Typed>) -> Typed {
-    Typed::strict(Type::Bool, operands, |values| {
-        let at_most =
-            |left: &Value, right: &Value| left.compare(right).is_some_and(std::cmp::Ordering::is_le);
-        Ok(Value::Bool(at_most(&values[1], &values[0]) && at_most(&values[0], &values[2])))
-    })
+    let at_most = |left: &Value, right: &Value| {
+        (!left.is_null() && !right.is_null())
+            .then(|| left.compare(right).is_some_and(std::cmp::Ordering::is_le))
+    };
+    let is_between = move |values: &[Value]| {
+        let [value, low, high] = values else { return Ok(Value::Null) };
+        Ok(match (at_most(low, value), at_most(value, high)) {
+            (Some(false), _) | (_, Some(false)) => Value::Bool(false),
+            (Some(true), Some(true)) => Value::Bool(true),
+            _ => Value::Null,
+        })
+    };
+    let exprs = operands.into_iter().map(|typed| typed.expr).collect();
+    Typed::new(Expr::Lenient(Box::new(is_between), exprs), Type::Bool)
 }
 
 fn compare(

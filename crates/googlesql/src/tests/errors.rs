@@ -91,6 +91,9 @@ async fn a_wrong_query_is_invalid() {
             ("SELECT 99999999999999999999", "Invalid integer literal"),
             ("SELECT _key FROM t LIMIT _key", "Unrecognized name: _key"),
             (r"SELECT '\q'", "Illegal escape sequence"),
+            ("SELECT 1_000", "Missing whitespace between literal and alias [at 1:9]"),
+            ("SELECT 1 'one'", "Expected: end of statement, found: '''one'''"),
+            ("SELECT 1e309", "Invalid floating point literal: 1e309"),
             ("SELECT 1 = 1 = TRUE", "Syntax error: comparisons do not associate; write (1 = 1) [at 1:8]"),
             ("SELECT 1 < 2 IS TRUE", "comparisons do not associate; write (1 < 2)"),
             ("SELECT 1 IN (1) = TRUE", "comparisons do not associate"),
@@ -120,6 +123,8 @@ async fn what_is_not_served_is_refused_by_name() {
             ("SELECT AS STRUCT 1 AS a", "SELECT AS STRUCT"),
             ("SELECT _key FROM t QUALIFY TRUE", "QUALIFY"),
             ("SELECT 5 & 3", "the operator &"),
+            ("SELECT 'a' 'b'", "literals that follow each other"),
+            ("SELECT 'it''s'", r"write a quote in a literal as \'"),
             (
                 "SELECT TIMESTAMP('2024-01-01 00:00:00', 'America/New_York')",
                 "the time zone `America/New_York`",

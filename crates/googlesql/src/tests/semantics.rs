@@ -87,6 +87,7 @@ async fn a_family_without_cells_is_an_empty_map() {
             ("SELECT * EXCEPT (size, mark) FROM t LIMIT 1", &["t1#p1#b#rowC, {}"]),
             ("SELECT * REPLACE (TO_INT64(size['bytes']) AS size) FROM t LIMIT 1", &["t1#p1#b#rowC, {}, {marker: 1}, 70"]),
             ("SELECT x.mark['marker'], x._KEY FROM t AS x LIMIT 1", &["1, t1#p1#b#rowC"]),
+            (r"SELECT a.`x\`y`, a.`x\`y` + 0x10 FROM (SELECT 1 AS `x\`y` FROM t LIMIT 1) AS a", &["1, 17"]),
         ])
         .await;
     let answer = database
@@ -173,8 +174,11 @@ async fn like_and_between_are_of_bytes() {
         (r"_key BETWEEN b'like#a' AND 'like#b'", &["a", "ax", "b"]),
         (r"_key BETWEEN 'like#b' AND 'like#a'", &[]),
         (r"_key BETWEEN NULL AND 'like#b'", &[]),
-        // NULL, and not FALSE, for every row.
-        (r"NOT (_key BETWEEN NULL AND 'a')", &[]),
+        // FALSE by the other bound, and NULL without it.
+        (r"NOT (_key BETWEEN NULL AND 'a')", &["", "%", r"\", "_x", "a", "ax", "b", "é", "€"]),
+        (r"_key NOT BETWEEN 'm' AND NULL AND _key < 'like#a'", &["", "%", r"\", "_x"]),
+        (r"NOT (_key BETWEEN NULL AND 'z')", &[]),
+        (r"1 NOT BETWEEN 2 AND NULL AND _key = 'like#a'", &["a"]),
         (r"_key NOT BETWEEN 'like#' AND 'like#z'", &["é", "€"]),
     ] {
         let keys = database.rows(&format!("SELECT _key FROM t WHERE {condition}")).await;
