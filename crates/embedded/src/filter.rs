@@ -45,11 +45,18 @@ pub(super) enum Filter {
     Values(Range),
     /// The bits that a value of the same length must have.
     ValueBits(Bytes),
-    SkipCells(usize),
-    CellsPerRow(usize),
-    CellsPerColumn(usize),
+    SkipCells(Limit),
+    CellsPerRow(Limit),
+    CellsPerColumn(Limit),
     StripValue,
     Label(String),
+}
+
+/// A number of cells, and the filter's counter in [`CellCounts`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    cells: usize,
+    counter: usize,
 }
 
 /// Applies `then` if `predicate` keeps any cell, and `otherwise` if not.
@@ -171,25 +178,39 @@ impl Filter {
             }
             Self::Condition(condition) => return condition.run(key, cells, sunk),
             Self::Sink => sunk.append(&mut cells),
-            Self::RowKey(pattern) if pattern.matches(key) => {}
-            Self::RowSample(sample) if sample.contains(key) => {}
-            Self::RowKey(_) | Self::RowSample(_) => cells.clear(),
-            Self::Family(pattern) => cells.retain(|cell| pattern.matches(cell.family.as_bytes())),
-            Self::Qualifier(pattern) => cells.retain(|cell| pattern.matches(&cell.qualifier)),
-            Self::Columns(columns) => cells.retain(|cell| columns.contains(&cell.family, &cell.qualifier)),
-            Self::Timestamps(range) => cells.retain(|cell| range.contains(cell.timestamp_micros)),
-            Self::Value(pattern) => cells.retain(|cell| pattern.matches(&cell.value)),
-            Self::Values(range) => cells.retain(|cell| range.contains(&cell.value)),
-            Self::ValueBits(mask) => cells.retain(|cell| has_bits(&cell.value, mask)),
-            Self::SkipCells(skipped) => {
-                cells.drain(..cells.len().min(*skipped));
-            }
-            Self::CellsPerRow(limit) => cells.truncate(*limit),
-            Self::CellsPerColumn(limit) => return newest_of_each_column(cells, *limit),
-            Self::StripValue => cells.iter_mut().for_each(|cell| cell.value = Bytes::new()),
-            Self::Label(label) => cells.iter_mut().for_each(|cell| cell.labels = vec![label.clone()]),
+            filter => return filter.run_cellwise(key, &cells),
         }
         cells
+    }
+
+    /// Like `run`, of a filter that [is cellwise](Self::is_cellwise).
+    fn run_cellwise(&self, key: &Bytes, cells: &[Cell]) -> Vec<Cell> {
+        let mut counts = CellCounts::default();
+        counts.next_row();
+        let mut left = Vec::with_capacity(cells.len());
+        let mut before: Option<&Cell> = None;
+        for cell in cells {
+            let new_family = before.is_none_or(|before| before.family != cell.family);
+            let seen = Passed {
+                cell: CellRef {
+                    family: &cell.family,
+                    qualifier: &cell.qualifier,
+                    timestamp_micros: cell.timestamp_micros,
+                    value: &cell.value,
+                    new_family,
+                    new_column: new_family || before.is_some_and(|before| before.qualifier != cell.qualifier),
+                },
+                label: cell.labels.first().map(String::as_str),
+            };
+            counts.next_cell(&seen.cell);
+            self.pass(key, seen, &mut counts, &mut |passed, _| {
+                let value = if passed.cell.value.is_empty() { Bytes::new() } else { cell.value.clone() };
+                let labels = passed.label.map(str::to_owned).into_iter().collect();
+                left.push(Cell { value, labels, ..cell.clone() });
+            });
+            before = Some(cell);
+        }
+        left
     }
 }
 
@@ -235,30 +256,13 @@ fn has_bits(value: &[u8], mask: &[u8]) -> bool {
     value.len() == mask.len() && value.iter().zip(mask).all(|(byte, mask)| byte & mask == *mask)
 }
 
-/// Requires the table's order: cells of a column are adjacent, newest first.
-fn newest_of_each_column(cells: Vec<Cell>, limit: usize) -> Vec<Cell> {
-    let mut kept: Vec<Cell> = Vec::with_capacity(cells.len());
-    let mut versions = 0;
-    for cell in cells {
-        let same =
-            kept.last().is_some_and(|last| last.family == cell.family && last.qualifier == cell.qualifier);
-        versions = if same { versions + 1 } else { 1 };
-        if versions <= limit {
-            kept.push(cell);
-        }
-    }
-    kept
-}
-
-/// The counters of the filters that count cells, in the order in which they see a cell.
+/// The counters of the filters that count cells, each at the index of its [`Limit`].
 #[derive(Debug, Default)]
 pub(super) struct CellCounts {
     counts: Vec<CellCount>,
     /// The numbers of the current row and column.
     row: u64,
     column: u64,
-    /// The index of the next filter that counts.
-    next: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -280,21 +284,20 @@ impl CellCounts {
         self.column += u64::from(cell.new_column);
     }
 
-    fn count_in_row(&mut self) -> usize {
-        self.count_in(self.row)
+    /// How many cells of the row a filter has seen, including this one.
+    fn count_in_row(&mut self, limit: Limit) -> usize {
+        self.count_in(self.row, limit)
     }
 
-    fn count_in_column(&mut self) -> usize {
-        self.count_in(self.column)
+    fn count_in_column(&mut self, limit: Limit) -> usize {
+        self.count_in(self.column, limit)
     }
 
-    /// How many cells the next filter has seen, including this one.
-    fn count_in(&mut self, row_or_column: u64) -> usize {
-        if self.counts.len() == self.next {
-            self.counts.push(CellCount::default());
+    fn count_in(&mut self, row_or_column: u64, Limit { counter, .. }: Limit) -> usize {
+        if self.counts.len() <= counter {
+            self.counts.resize(counter + 1, CellCount::default());
         }
-        let Some(count) = self.counts.get_mut(self.next) else { return 0 };
-        self.next += 1;
+        let count = &mut self.counts[counter];
         if count.row_or_column != row_or_column {
             *count = CellCount { row_or_column, cells: 0 };
         }
@@ -303,11 +306,55 @@ impl CellCounts {
     }
 }
 
+/// A cell, and the label that a filter gave it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passed<'c> {
+    pub(super) cell: CellRef<'c>,
+    pub(super) label: Option<&'c str>,
+}
+
 impl Filter {
-    /// Whether the filter sees one cell at a time, so that [`keeps`](Self::keeps) can apply it.
+    /// Whether [`pass`](Self::pass) can apply the filter, which sees one cell at a time.
     pub(super) fn is_cellwise(&self) -> bool {
         match self {
-            Self::Chain(filters) => filters.iter().all(Self::is_cellwise),
+            // Of several that copy cells, each must have the copies of a whole row in its order.
+            Self::Chain(filters) => {
+                filters.iter().all(Self::is_cellwise)
+                    && filters.iter().filter(|filter| filter.copies() > 1).count() <= 1
+            }
+            Self::Interleave(filters) => filters.iter().all(Self::is_cellwise),
+            Self::Condition(_) | Self::Sink => false,
+            _ => true,
+        }
+    }
+
+    /// Calls `out` with each copy that the filter lets through of the next cell of a row.
+    pub(super) fn pass<'c>(
+        &'c self,
+        key: &[u8],
+        passed: Passed<'c>,
+        counts: &mut CellCounts,
+        out: &mut dyn FnMut(Passed<'c>, &mut CellCounts),
+    ) {
+        match self {
+            Self::Chain(filters) => pass_all(filters, key, passed, counts, out),
+            Self::Interleave(filters) => {
+                filters.iter().for_each(|filter| filter.pass(key, passed, counts, out));
+            }
+            Self::Label(label) => out(Passed { label: Some(label), ..passed }, counts),
+            filter => {
+                let mut cell = passed.cell;
+                if filter.keeps(key, &mut cell, counts) {
+                    out(Passed { cell, ..passed }, counts);
+                }
+            }
+        }
+    }
+
+    /// Whether [`keeps`](Self::keeps) can apply the filter, which is the fastest: it has no labels, and copies no cells.
+    pub(super) fn is_selective(&self) -> bool {
+        match self {
+            Self::Chain(filters) => filters.iter().all(Self::is_selective),
             Self::Interleave(_) | Self::Condition(_) | Self::Sink | Self::Label(_) => false,
             _ => true,
         }
@@ -316,14 +363,9 @@ impl Filter {
     /// Whether the filter keeps the next cell of a row. May strip its value.
     #[inline]
     pub(super) fn keeps(&self, key: &[u8], cell: &mut CellRef<'_>, counts: &mut CellCounts) -> bool {
-        counts.next = 0;
-        self.keeps_counted(key, cell, counts)
-    }
-
-    fn keeps_counted(&self, key: &[u8], cell: &mut CellRef<'_>, counts: &mut CellCounts) -> bool {
         match self {
             Self::PassAll => true,
-            Self::Chain(filters) => filters.iter().all(|filter| filter.keeps_counted(key, cell, counts)),
+            Self::Chain(filters) => filters.iter().all(|filter| filter.keeps(key, cell, counts)),
             Self::BlockAll | Self::Interleave(_) | Self::Condition(_) | Self::Sink | Self::Label(_) => false,
             Self::RowKey(pattern) => pattern.matches(key),
             Self::RowSample(sample) => sample.contains(key),
@@ -334,13 +376,29 @@ impl Filter {
             Self::Value(pattern) => pattern.matches(cell.value),
             Self::Values(range) => range.contains(cell.value),
             Self::ValueBits(mask) => has_bits(cell.value, mask),
-            Self::SkipCells(skipped) => counts.count_in_row() > *skipped,
-            Self::CellsPerRow(limit) => counts.count_in_row() <= *limit,
-            Self::CellsPerColumn(limit) => counts.count_in_column() <= *limit,
+            Self::SkipCells(limit) => counts.count_in_row(*limit) > limit.cells,
+            Self::CellsPerRow(limit) => counts.count_in_row(*limit) <= limit.cells,
+            Self::CellsPerColumn(limit) => counts.count_in_column(*limit) <= limit.cells,
             Self::StripValue => {
                 cell.value = &[];
                 true
             }
+        }
+    }
+}
+
+/// Passes a cell through one filter after the other.
+fn pass_all<'c>(
+    filters: &'c [Filter],
+    key: &[u8],
+    passed: Passed<'c>,
+    counts: &mut CellCounts,
+    out: &mut dyn FnMut(Passed<'c>, &mut CellCounts),
+) {
+    match filters {
+        [] => out(passed, counts),
+        [first, rest @ ..] => {
+            first.pass(key, passed, counts, &mut |passed, counts| pass_all(rest, key, passed, counts, out));
         }
     }
 }
@@ -367,6 +425,19 @@ struct Context<'a> {
     in_condition: bool,
     /// Shared by the regular expressions of the whole filter.
     patterns: &'a PatternBudget,
+    /// How many of its filters count cells.
+    counters: &'a std::cell::Cell<usize>,
+}
+
+impl Context<'_> {
+    fn limit(self, name: &str, number: i32, least: usize) -> Result<Limit, Status> {
+        let cells = usize::try_from(number).ok().filter(|number| *number >= least).ok_or_else(|| {
+            Status::invalid_argument(format!("`{name}` is {number}, and it must be at least {least}"))
+        })?;
+        let counter = self.counters.get();
+        self.counters.set(counter + 1);
+        Ok(Limit { cells, counter })
+    }
 }
 
 impl Filter {
@@ -382,7 +453,13 @@ impl Filter {
         let mut patterns = 0;
         each_pattern(&filter, &mut |_| patterns += 1);
         let patterns = PatternBudget::new(patterns);
-        let filter = parse(filter, Context { depth: 1, in_condition: false, patterns: &patterns })?;
+        let context = Context {
+            depth: 1,
+            in_condition: false,
+            patterns: &patterns,
+            counters: &std::cell::Cell::new(0),
+        };
+        let filter = parse(filter, context)?;
         match filter.copies() {
             ..=MAX_COPIES => Ok(filter),
             copies => Err(Status::invalid_argument(format!(
@@ -486,13 +563,13 @@ fn parse(filter: data::RowFilter, context: Context<'_>) -> Result<Filter, Status
         }
         Message::ValueBitmaskFilter(data::ValueBitmask { mask }) => Filter::ValueBits(mask),
         Message::CellsPerRowOffsetFilter(skipped) => {
-            Filter::SkipCells(parse_count("cells_per_row_offset_filter", skipped, 0)?)
+            Filter::SkipCells(context.limit("cells_per_row_offset_filter", skipped, 0)?)
         }
         Message::CellsPerRowLimitFilter(limit) => {
-            Filter::CellsPerRow(parse_count("cells_per_row_limit_filter", limit, 1)?)
+            Filter::CellsPerRow(context.limit("cells_per_row_limit_filter", limit, 1)?)
         }
         Message::CellsPerColumnLimitFilter(limit) => {
-            Filter::CellsPerColumn(parse_count("cells_per_column_limit_filter", limit, 1)?)
+            Filter::CellsPerColumn(context.limit("cells_per_column_limit_filter", limit, 1)?)
         }
         Message::ApplyLabelTransformer(label) => Filter::Label(check_label(label)?),
     })
@@ -603,12 +680,6 @@ fn parse_timestamps(range: data::TimestampRange) -> Result<Timestamps, Status> {
             "`timestamp_range_filter` ends at {end}, before its start {start}"
         ))),
     }
-}
-
-fn parse_count(name: &str, number: i32, least: usize) -> Result<usize, Status> {
-    usize::try_from(number).ok().filter(|number| *number >= least).ok_or_else(|| {
-        Status::invalid_argument(format!("`{name}` is {number}, and it must be at least {least}"))
-    })
 }
 
 fn check_label(label: String) -> Result<String, Status> {

@@ -22,7 +22,7 @@ use prost::encoding::{self, WireType, encode_key, encode_varint, encoded_len_var
 use tokio::task::{JoinHandle, coop};
 use tonic::Status;
 
-use crate::filter::{CellCounts, Filter};
+use crate::filter::{CellCounts, Filter, Passed};
 use crate::gc::{self, GarbageFilter};
 use crate::interval::Interval;
 use crate::storage::{Cell, CellReader, CellRef, Cells, Definition, LARGE_BYTES, unreadable};
@@ -209,6 +209,8 @@ struct ScanReader {
     filter: Filter,
     /// Whether the filter can read rows in place, cell by cell.
     is_cellwise: bool,
+    /// Whether it only selects cells.
+    is_selective: bool,
     /// The filter's work for a cell.
     work: usize,
     /// Whether the next row is too large to read on an async thread.
@@ -267,6 +269,7 @@ impl ScanReader {
             definition,
             intervals,
             is_cellwise: filter.is_cellwise(),
+            is_selective: filter.is_selective(),
             work: filter.work(),
             next_is_slow: false,
             filter,
@@ -367,7 +370,18 @@ impl ScanReader {
     ) -> Result<Stop, Status> {
         let max_bytes = self.max_inline_bytes();
         let Self {
-            store, table, definition, gc_time, filter, counts, reversed, limit, scanned, stats, ..
+            store,
+            table,
+            definition,
+            gc_time,
+            filter,
+            is_selective,
+            counts,
+            reversed,
+            limit,
+            scanned,
+            stats,
+            ..
         } = self;
         let mut gc_filter = gc_time.map(|now| GarbageFilter::new(&definition.families, Some(now)));
         let mut stop = Stop::Full;
@@ -398,9 +412,15 @@ impl ScanReader {
                 counts.next_cell(&cell);
                 stats.cells_seen_count += 1;
                 row.next_cell(&cell);
-                if gc_filter.as_mut().is_none_or(|gc_filter| gc_filter.keeps(&cell))
-                    && filter.keeps(key, &mut cell, counts)
-                {
+                if gc_filter.as_mut().is_some_and(|gc_filter| !gc_filter.keeps(&cell)) {
+                    continue;
+                }
+                if !*is_selective {
+                    filter.pass(key, Passed { cell, label: None }, counts, &mut |passed, _| {
+                        row.add_passed(passed);
+                        stats.cells_returned_count += 1;
+                    });
+                } else if filter.keeps(key, &mut cell, counts) {
                     row.add(cell);
                     stats.cells_returned_count += 1;
                 }
@@ -504,6 +524,8 @@ struct RowWriter<'w, 'c> {
     key: &'w [u8],
     /// The cell added last. The next `add` or `finish` writes it: only these know whether it ends the row.
     last: Option<CellRef<'c>>,
+    /// Its label.
+    label: Option<&'c str>,
     /// Whether the family or column has changed since that cell.
     new_family: bool,
     new_column: bool,
@@ -528,7 +550,14 @@ impl ResponseWriter {
     }
 
     fn row<'w>(&'w mut self, key: &'w [u8]) -> RowWriter<'w, 'w> {
-        RowWriter { bytes: &mut self.bytes, key, last: None, new_family: false, new_column: false }
+        RowWriter {
+            bytes: &mut self.bytes,
+            key,
+            last: None,
+            label: None,
+            new_family: false,
+            new_column: false,
+        }
     }
 }
 
@@ -540,7 +569,7 @@ impl<'c> RowWriter<'_, 'c> {
         self.new_column |= cell.new_column;
     }
 
-    /// Adds the cell of the last [`next_cell`](Self::next_cell).
+    /// Adds the cell of the last [`next_cell`](Self::next_cell), or another copy of it.
     #[inline]
     fn add(&mut self, cell: CellRef<'c>) {
         let Self { new_family, new_column, .. } = *self;
@@ -548,6 +577,12 @@ impl<'c> RowWriter<'_, 'c> {
         if let Some(last) = self.last.replace(CellRef { new_family, new_column, ..cell }) {
             self.write(&last, false);
         }
+    }
+
+    /// The same with the label, if a filter gave one.
+    fn add_passed(&mut self, Passed { cell, label }: Passed<'c>) {
+        self.add(cell);
+        self.label = label;
     }
 
     /// Ends the row. Returns whether it has cells.
@@ -560,9 +595,10 @@ impl<'c> RowWriter<'_, 'c> {
     /// omits empty fields.
     fn write(&mut self, cell: &CellRef<'_>, commits: bool) {
         let CellRef { qualifier, timestamp_micros, value, .. } = *cell;
+        let label = self.label.unwrap_or_default().as_bytes();
         let family = cell.family.as_bytes();
         let micros = timestamp_micros.cast_unsigned();
-        let mut length = field_len(self.key) + field_len(value);
+        let mut length = field_len(self.key) + field_len(label) + field_len(value);
         if cell.new_family {
             length += 1 + prefixed_len(field_len(family));
         }
@@ -589,6 +625,7 @@ impl<'c> RowWriter<'_, 'c> {
             encode_key(4, WireType::Varint, bytes);
             encode_varint(micros, bytes);
         }
+        put_field(bytes, 5, label);
         put_field(bytes, 6, value);
         if commits {
             encode_key(9, WireType::Varint, bytes);

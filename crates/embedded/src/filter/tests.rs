@@ -78,14 +78,23 @@ fn limits_count_cells_of_the_row_and_of_each_column() {
 
 /// Scans apply a filter cell by cell, to one row after the other.
 #[test]
-fn filters_keep_of_each_cell_what_they_keep_of_a_row() {
+fn filters_pass_of_each_cell_what_they_pass_of_a_row() {
     let limits = || [Message::CellsPerColumnLimitFilter(1), Message::CellsPerRowLimitFilter(2)];
+    let family = |family: &str| Message::FamilyNameRegexFilter(family.to_owned());
+    let label = |label: &str| Message::ApplyLabelTransformer(label.to_owned());
+    let first =
+        || chain([Message::CellsPerRowLimitFilter(1), Message::StripValueTransformer(true), label("one")]);
+    let twice = || interleave([Message::PassAllFilter(true), chain([family("a"), label("two")])]);
+    let doubled = || interleave([Message::PassAllFilter(true), Message::PassAllFilter(true)]);
     let mut filters: Vec<_> = (1..=5)
         .flat_map(|number| {
             [
                 Message::CellsPerRowLimitFilter(number),
                 Message::CellsPerRowOffsetFilter(number),
                 Message::CellsPerColumnLimitFilter(number),
+                // Each of its filters counts the cells that come to it.
+                chain([twice(), Message::CellsPerRowLimitFilter(number)]),
+                chain([twice(), Message::CellsPerColumnLimitFilter(number)]),
             ]
         })
         .collect();
@@ -94,6 +103,10 @@ fn filters_keep_of_each_cell_what_they_keep_of_a_row() {
         chain([chain(limits()), Message::CellsPerRowOffsetFilter(1)]),
         chain([Message::CellsPerRowOffsetFilter(1), Message::CellsPerRowLimitFilter(2)]),
         chain([Message::ValueRegexFilter("[23]".into()), Message::CellsPerColumnLimitFilter(1)]),
+        interleave([chain([family("a"), chain(limits())]), family("b"), first()]),
+        interleave([twice(), first(), twice()]),
+        interleave([chain(limits()), Message::BlockAllFilter(true)]),
+        label("one"),
         Message::StripValueTransformer(true),
         Message::BlockAllFilter(true),
     ]);
@@ -103,10 +116,10 @@ fn filters_keep_of_each_cell_what_they_keep_of_a_row() {
         let mut counts = CellCounts::default();
         for row in 0..3 {
             counts.next_row();
-            let (stored, mut kept) = (cells(), Vec::new());
+            let (stored, mut passed) = (cells(), Vec::new());
             for (at, cell) in stored.iter().enumerate() {
                 let before = at.checked_sub(1).map(|before| &stored[before]);
-                let mut seen = CellRef {
+                let seen = CellRef {
                     family: &cell.family,
                     qualifier: &cell.qualifier,
                     timestamp_micros: cell.timestamp_micros,
@@ -117,18 +130,22 @@ fn filters_keep_of_each_cell_what_they_keep_of_a_row() {
                     }),
                 };
                 counts.next_cell(&seen);
-                if filter.keeps(b"key", &mut seen, &mut counts) {
-                    kept.push(Cell { value: Bytes::copy_from_slice(seen.value), ..cell.clone() });
-                }
+                filter.pass(b"key", Passed { cell: seen, label: None }, &mut counts, &mut |copy, _| {
+                    let labels = copy.label.map(str::to_owned).into_iter().collect();
+                    passed.push(Cell {
+                        value: Bytes::copy_from_slice(copy.cell.value),
+                        labels,
+                        ..cell.clone()
+                    });
+                });
             }
-            assert_eq!(kept, left(message_of_filter.clone()), "row {row} by {message_of_filter:?}");
+            assert_eq!(passed, left(message_of_filter.clone()), "row {row} by {message_of_filter:?}");
         }
     }
     for whole in [
-        interleave([Message::PassAllFilter(true), Message::BlockAllFilter(true)]),
         condition(Message::PassAllFilter(true), None, None),
         chain([Message::Sink(true), Message::BlockAllFilter(true)]),
-        Message::ApplyLabelTransformer("l".to_owned()),
+        chain([doubled(), doubled()]),
     ] {
         assert!(!Filter::new(Some(message(whole))).unwrap().is_cellwise());
     }
