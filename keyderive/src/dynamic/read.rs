@@ -9,8 +9,8 @@ use super::{DynRow, ValueRef};
 use crate::key::ReadValue;
 use crate::row::generated::{self as typed, CellSlice, Slot};
 use crate::row::{
-    CellType, ColumnKind, ColumnSchema, DeclaredColumn, FieldSchema, Max, Name, RawRow, RowCells, RowError,
-    RowSchema, Shown, Timestamped, is_present, is_same_name,
+    CellType, ColumnKind, ColumnSchema, DeclaredColumn, FieldSchema, Max, Name, RawCell, RawRow, RowCells,
+    RowError, RowSchema, Shown, Timestamped, is_present, is_same_name,
 };
 
 /// How many places to try in order before a binary search.
@@ -30,6 +30,8 @@ pub(crate) struct RowReader {
     columns: Vec<ReadColumn>,
     /// All stored places of the schema's columns, including columns that are not read, sorted by family and name. No two are the same.
     places: Vec<Place>,
+    /// The place of each cell of the last row; empty if the row had cells in no place.
+    last: Vec<usize>,
     /// Whether the last row had cells that the schema does not name.
     pub(super) has_foreign: bool,
 }
@@ -67,6 +69,15 @@ struct PlaceOf {
 struct Found {
     slot: Slot,
     rank: usize,
+}
+
+impl Place {
+    /// Whether a cell is stored here; of a family that is a map, no cell is.
+    #[inline]
+    fn has(&self, cell: RawCell<'_>) -> bool {
+        self.name.is_some_and(|name| is_same_name(name.as_bytes(), cell.qualifier()))
+            && is_same_name(self.family.as_bytes(), cell.family_bytes())
+    }
 }
 
 impl ReadColumn {
@@ -125,6 +136,7 @@ impl RowReader {
             family,
             columns: columns.iter().filter_map(|at| all.get(*at).copied()).map(ReadColumn::new).collect(),
             places: Vec::new(),
+            last: Vec::new(),
             has_foreign: false,
         };
         let mut places = BTreeMap::<_, Vec<PlaceOf>>::new();
@@ -185,23 +197,32 @@ impl RowReader {
         self.place_of(family, Some(name)).or_else(|| self.place_of(family, None)).is_some()
     }
 
+    /// Whether the cells of a row are in the places of the last row's, so that each column has the same numbers of cells.
+    #[inline]
+    fn is_as_last(&self, cells: CellSlice<'_>) -> bool {
+        let is_in_place = |(cell, place): (RawCell<'_>, &usize)| self.places[*place].has(cell);
+        !self.last.is_empty()
+            && usize::try_from(cells.len()) == Ok(self.last.len())
+            && cells.iter().zip(&self.last).all(is_in_place)
+    }
+
     /// Finds the cells of each column in a row; returns whether the row has cells that the schema does not name.
     fn find(&mut self, cells: CellSlice<'_>) -> bool {
         self.columns.iter_mut().for_each(|column| column.found = Found::default());
-        let (mut at, mut has_foreign) = (0, false);
+        self.last.clear();
+        let (mut at, mut has_foreign, mut are_all_in_places) = (0, false, true);
         for (number, cell) in (0..).zip(cells.iter()) {
-            let (family, name) = (cell.family_bytes(), cell.qualifier());
-            let is_it = |place: &Place| {
-                place.name.is_some_and(|own| is_same_name(own.as_bytes(), name))
-                    && is_same_name(place.family.as_bytes(), family)
-            };
             // Most rows have the columns in the order of the places, and lack one here and there.
-            let near = self.places.iter().skip(at).take(NEAR).position(is_it).map(|near| at + near);
-            let Some(found) = near.or_else(|| self.place_of(family, Some(name))) else {
+            let near = self.places.iter().skip(at).take(NEAR).position(|place| place.has(cell));
+            let (family, name) = (cell.family_bytes(), cell.qualifier());
+            let found = near.map(|near| at + near).or_else(|| self.place_of(family, Some(name)));
+            let Some(found) = found else {
+                are_all_in_places = false;
                 has_foreign |= self.place_of(family, None).is_none();
                 continue;
             };
             at = found;
+            self.last.push(found);
             for PlaceOf { column, rank } in &self.places[at].of {
                 let Some(ReadColumn { found, .. }) = self.columns.get_mut(*column) else { continue };
                 if *rank < found.rank || found.slot.is_empty() {
@@ -211,6 +232,9 @@ impl RowReader {
                     found.slot.take(number);
                 }
             }
+        }
+        if !are_all_in_places {
+            self.last.clear();
         }
         has_foreign
     }
@@ -222,7 +246,10 @@ impl RowReader {
     pub(crate) fn read<'r>(&mut self, row: &'r RawRow, out: &mut RowBuffer<'r>) -> Result<(), RowError> {
         out.entries.clear();
         out.cells.clear();
-        self.has_foreign = self.find(row.cell_slice());
+        let cells = row.cell_slice();
+        if !self.is_as_last(cells) {
+            self.has_foreign = self.find(cells);
+        }
         for at in 0..self.columns.len() {
             let ReadColumn { declared, found, .. } = &self.columns[at];
             self.columns[at].span = self.read_column(declared, row, found.slot, out)?;
