@@ -6,6 +6,7 @@ mod tests;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use keyderive_proto::data;
@@ -178,39 +179,43 @@ impl Filter {
             }
             Self::Condition(condition) => return condition.run(key, cells, sunk),
             Self::Sink => sunk.append(&mut cells),
-            filter => return filter.run_cellwise(key, &cells),
+            Self::Label(label) => cells.iter_mut().for_each(|cell| cell.labels = vec![label.clone()]),
+            filter => filter.select(key, &mut cells),
         }
         cells
     }
 
-    /// Like `run`, of a filter that [is cellwise](Self::is_cellwise).
-    fn run_cellwise(&self, key: &Bytes, cells: &[Cell]) -> Vec<Cell> {
-        let mut counts = CellCounts::default();
+    /// Like `run`, of a single filter that [is selective](Self::is_selective).
+    fn select(&self, key: &Bytes, cells: &mut Vec<Cell>) {
+        let first = match self {
+            Self::SkipCells(limit) | Self::CellsPerRow(limit) | Self::CellsPerColumn(limit) => limit.counter,
+            _ => 0,
+        };
+        let mut counts = CellCounts { first, ..CellCounts::default() };
         counts.next_row();
-        let mut left = Vec::with_capacity(cells.len());
-        let mut before: Option<&Cell> = None;
-        for cell in cells {
-            let new_family = before.is_none_or(|before| before.family != cell.family);
-            let seen = Passed {
-                cell: CellRef {
-                    family: &cell.family,
-                    qualifier: &cell.qualifier,
-                    timestamp_micros: cell.timestamp_micros,
-                    value: &cell.value,
-                    new_family,
-                    new_column: new_family || before.is_some_and(|before| before.qualifier != cell.qualifier),
-                },
-                label: cell.labels.first().map(String::as_str),
+        let mut column: Option<(Arc<str>, Bytes)> = None;
+        cells.retain_mut(|cell| {
+            let new_family = column.as_ref().is_none_or(|(family, _)| *family != cell.family);
+            let new_column =
+                new_family || column.as_ref().is_some_and(|(_, qualifier)| *qualifier != cell.qualifier);
+            if new_column {
+                column = Some((Arc::clone(&cell.family), cell.qualifier.clone()));
+            }
+            let mut seen = CellRef {
+                family: &cell.family,
+                qualifier: &cell.qualifier,
+                timestamp_micros: cell.timestamp_micros,
+                value: &cell.value,
+                new_family,
+                new_column,
             };
-            counts.next_cell(&seen.cell);
-            self.pass(key, seen, &mut counts, &mut |passed, _| {
-                let value = if passed.cell.value.is_empty() { Bytes::new() } else { cell.value.clone() };
-                let labels = passed.label.map(str::to_owned).into_iter().collect();
-                left.push(Cell { value, labels, ..cell.clone() });
-            });
-            before = Some(cell);
-        }
-        left
+            counts.next_cell(&seen);
+            let is_kept = self.keeps(key, &mut seen, &mut counts);
+            if seen.value.is_empty() {
+                cell.value = Bytes::new();
+            }
+            is_kept
+        });
     }
 }
 
@@ -259,6 +264,8 @@ fn has_bits(value: &[u8], mask: &[u8]) -> bool {
 /// The counters of the filters that count cells, each at the index of its [`Limit`].
 #[derive(Debug, Default)]
 pub(super) struct CellCounts {
+    /// The index of the first counter.
+    first: usize,
     counts: Vec<CellCount>,
     /// The numbers of the current row and column.
     row: u64,
@@ -294,10 +301,11 @@ impl CellCounts {
     }
 
     fn count_in(&mut self, row_or_column: u64, Limit { counter, .. }: Limit) -> usize {
-        if self.counts.len() <= counter {
-            self.counts.resize(counter + 1, CellCount::default());
+        let at = counter - self.first;
+        if self.counts.len() <= at {
+            self.counts.resize(at + 1, CellCount::default());
         }
-        let count = &mut self.counts[counter];
+        let count = &mut self.counts[at];
         if count.row_or_column != row_or_column {
             *count = CellCount { row_or_column, cells: 0 };
         }
