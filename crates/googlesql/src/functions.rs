@@ -649,8 +649,11 @@ pub(crate) fn time_part_call(name: &str, all: Vec<Typed>, part: Part, at: Locati
             time::checked_date(Some(micros.div_euclid(time::MICROS_A_DAY))).map(Value::Date)
         }),
         "EXTRACT" => {
-            let (_, arguments) = arguments.into_any(&[&[Timestamp], &[Date]])?;
+            let (found, arguments) = arguments.into_any(&[&[Timestamp], &[Date]])?;
             part.extract(0).ok_or_else(wrong)?;
+            if found == 1 && part.micros().is_some_and(|micros| micros < time::MICROS_A_DAY) {
+                return Err(invalid_at(format!("EXTRACT from DATE does not support the part {part:?}"), at));
+            }
             Typed::strict(Int64, arguments, move |values| {
                 let micros = match &values[0] {
                     Value::Date(days) => i64::from(*days) * time::MICROS_A_DAY,
@@ -777,7 +780,9 @@ fn array_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
     let array = Type::Array(element.clone());
     if name == "ARRAY_INCLUDES" {
         return Ok(Typed::strict(Bool, arguments.into_one(&[array, *element])?, |values| {
-            Ok(Value::Bool(values[0].elements().iter().any(|each| each.sort_order(&values[1]).is_eq())))
+            // NaN is equal to nothing.
+            let is_it = |each: &Value| !each.is_null() && each.compare(&values[1]) == Some(Ordering::Equal);
+            Ok(Value::Bool(values[0].elements().iter().any(is_it)))
         }));
     }
     let arguments = arguments.into_one(std::slice::from_ref(&array))?;
@@ -846,67 +851,106 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
                 }
             }))
         }
-        "SAFE_DIVIDE" | "IEEE_DIVIDE" => {
-            let is_safe = name == "SAFE_DIVIDE";
-            Ok(Typed::strict(Float64, arguments.into_one(&[Float64, Float64])?, move |values| {
-                let (left, right) = (values[0].float(), values[1].float());
-                Ok(if is_safe && right == 0.0 { Value::Null } else { Value::Float64(left / right) })
+        "SAFE_DIVIDE" => Ok(Typed::strict(Float64, arguments.into_one(&[Float64, Float64])?, |values| {
+            let (left, right) = (values[0].float(), values[1].float());
+            let quotient = left / right;
+            let is_error = right == 0.0 || (!quotient.is_finite() && left.is_finite() && right.is_finite());
+            Ok(if is_error { Value::Null } else { Value::Float64(quotient) })
+        })),
+        "IEEE_DIVIDE" => {
+            let (found, arguments) = arguments.into_any(&[&[Float64, Float64], &[Float32, Float32]])?;
+            let of = if found == 0 { Float64 } else { Float32 };
+            Ok(Typed::strict(of, arguments, move |values| {
+                Ok(as_float(found == 1, values[0].float() / values[1].float()))
             }))
         }
         "ROUND" | "TRUNC" => {
             let is_round = name == "ROUND";
-            let (_, arguments) = arguments.into_any(&[&[Float64], &[Float64, Int64]])?;
-            Ok(Typed::strict(Float64, arguments, move |values| {
+            let signatures: &[&[Type]] = &[&[Float64], &[Float32], &[Float64, Int64], &[Float32, Int64]];
+            let (found, arguments) = arguments.into_any(signatures)?;
+            let is_narrow = found % 2 == 1;
+            Ok(Typed::strict(if is_narrow { Float32 } else { Float64 }, arguments, move |values| {
                 let digits =
                     i32::try_from(values.get(1).map_or(0, Value::int).clamp(-400, 400)).unwrap_or_default();
                 let number = values[0].float();
                 if !number.is_finite() {
-                    return Ok(Value::Float64(number));
+                    return Ok(values[0].clone());
                 }
                 // Every number has fewer digits before the point.
                 if digits < -f64::MAX_10_EXP {
-                    return Ok(Value::Float64(0.0));
+                    return Ok(as_float(is_narrow, 0.0));
                 }
-                let scale = 10f64.powi(digits);
-                let scaled = number * scale;
-                let rounded = if is_round { scaled.round() } else { scaled.trunc() } / scale;
+                let rounded = |number: f64| if is_round { number.round() } else { number.trunc() };
+                // A power of ten is exact, and its inverse is not.
+                let scale = 10f64.powi(digits.abs());
+                let rounded = if digits < 0 {
+                    rounded(number / scale) * scale
+                } else {
+                    rounded(number * scale) / scale
+                };
                 match rounded.is_finite() {
-                    true => Ok(Value::Float64(rounded)),
+                    true => Ok(as_float(is_narrow, rounded)),
                     // The number has no such digits after the point.
-                    false if digits > 0 => Ok(Value::Float64(number)),
+                    false if digits > 0 => Ok(values[0].clone()),
                     false => {
                         Err(out_of_range(format!("Floating point overflow: {name}({number}, {digits})")))
                     }
                 }
             }))
         }
-        "POW" | "POWER" | "LOG" => {
-            let is_log = name == "LOG";
-            let signatures: &[&[Type]] =
-                if is_log { &[&[Float64, Float64], &[Float64]] } else { &[&[Float64, Float64]] };
-            let (_, arguments) = arguments.into_any(signatures)?;
-            Ok(Typed::strict(Float64, arguments, move |values| {
+        "FLOOR" | "CEIL" | "CEILING" => {
+            let is_floor = name == "FLOOR";
+            let (found, arguments) = arguments.into_any(&[&[Float64], &[Float32]])?;
+            let of = if found == 0 { Float64 } else { Float32 };
+            Ok(Typed::strict(of, arguments, move |values| {
                 let number = values[0].float();
-                let result = match values.get(1) {
-                    Some(base) if is_log => number.log(base.float()),
-                    Some(exponent) => number.powf(exponent.float()),
-                    None => number.ln(),
+                Ok(as_float(found == 1, if is_floor { number.floor() } else { number.ceil() }))
+            }))
+        }
+        "POW" | "POWER" => {
+            Ok(Typed::strict(Float64, arguments.into_one(&[Float64, Float64])?, move |values| {
+                finite(&name, values[0].float().powf(values[1].float()), values)
+            }))
+        }
+        "LOG" => {
+            let (_, arguments) = arguments.into_any(&[&[Float64, Float64], &[Float64]])?;
+            Ok(Typed::strict(Float64, arguments, |values| {
+                let number = values[0].float();
+                let Some(base) = values.get(1).map(Value::float) else {
+                    return logarithm("LOG", number.ln(), values);
                 };
-                finite(&name, result, values)
+                if number == f64::NEG_INFINITY || base == f64::INFINITY {
+                    return Ok(Value::Float64(f64::NAN));
+                }
+                match base <= 0.0 || base == 1.0 {
+                    true => Err(floating_point_error("LOG", values)),
+                    false => logarithm("LOG", number.ln() / base.ln(), values),
+                }
             }))
         }
         _ => Ok(Typed::strict(Float64, arguments.into_one(&[Float64])?, move |values| {
             let number = values[0].float();
-            let result = match &name[..] {
-                "FLOOR" => number.floor(),
-                "CEIL" | "CEILING" => number.ceil(),
-                "SQRT" => number.sqrt(),
-                "EXP" => number.exp(),
-                "LN" => number.ln(),
-                _ => number.log10(),
-            };
-            finite(&name, result, values)
+            match &name[..] {
+                "SQRT" if number < 0.0 => Err(floating_point_error(&name, values)),
+                "SQRT" => Ok(Value::Float64(number.sqrt())),
+                "EXP" => finite(&name, number.exp(), values),
+                "LN" => logarithm(&name, number.ln(), values),
+                _ => logarithm(&name, number.log10(), values),
+            }
         })),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a FLOAT32 rounded is one")]
+fn as_float(is_narrow: bool, number: f64) -> Value {
+    if is_narrow { Value::Float32(number as f32) } else { Value::Float64(number) }
+}
+
+/// A logarithm of a number, which has to be above zero.
+fn logarithm(name: &str, result: f64, values: &[Value]) -> Result<Value, Status> {
+    match values[0].float() <= 0.0 {
+        true => Err(floating_point_error(name, values)),
+        false => finite(name, result, values),
     }
 }
 
@@ -915,8 +959,12 @@ fn finite(name: &str, result: f64, values: &[Value]) -> Result<Value, Status> {
     if result.is_finite() || values.iter().any(|value| !value.float().is_finite()) {
         return Ok(Value::Float64(result));
     }
+    Err(floating_point_error(name, values))
+}
+
+fn floating_point_error(name: &str, values: &[Value]) -> Status {
     let shown: Vec<String> = values.iter().map(cast::text).collect();
-    Err(out_of_range(format!("Floating point error in function: {name}({})", shown.join(", "))))
+    out_of_range(format!("Floating point error in function: {name}({})", shown.join(", ")))
 }
 
 fn distance(is_cosine: bool, left: &[Value], right: &[Value]) -> Result<Value, Status> {

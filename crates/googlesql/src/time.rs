@@ -66,13 +66,12 @@ pub(crate) fn civil(days: i64) -> (i32, i32, i32) {
 /// Reads `YYYY-[M]M-[D]D`.
 pub(crate) fn parse_date(text: &str) -> Option<i32> {
     let mut parts = text.trim().splitn(3, '-');
-    let mut part = |most: usize| {
+    let mut part = |digits: std::ops::RangeInclusive<usize>| {
         let part = parts.next()?;
-        let is_number =
-            !part.is_empty() && part.len() <= most && part.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = digits.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
         if is_number { part.parse().ok() } else { None }
     };
-    days(part(4)?, part(2)?, part(2)?)
+    days(part(4..=4)?, part(1..=2)?, part(1..=2)?)
 }
 
 /// Reads `YYYY-[M]M-[D]D[( |T)[H]H:[M]M[:[S]S[.F]]][time zone]`, where the zone is `Z`, `UTC`, or an offset.

@@ -91,6 +91,11 @@ async fn a_wrong_query_is_invalid() {
             ("SELECT 99999999999999999999", "Invalid integer literal"),
             ("SELECT _key FROM t LIMIT _key", "Unrecognized name: _key"),
             (r"SELECT '\q'", "Illegal escape sequence"),
+            (
+                "SELECT EXTRACT(HOUR FROM DATE '2024-01-01')",
+                "EXTRACT from DATE does not support the part Hour",
+            ),
+            ("SELECT DATE '24-01-02'", "Could not cast literal \"24-01-02\" to type DATE"),
             ("SELECT 1_000", "Missing whitespace between literal and alias [at 1:9]"),
             ("SELECT 1 'one'", "Expected: end of statement, found: '''one'''"),
             ("SELECT 1e309", "Invalid floating point literal: 1e309"),

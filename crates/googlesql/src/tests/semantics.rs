@@ -195,6 +195,43 @@ async fn like_and_between_are_of_bytes() {
 }
 
 #[tokio::test]
+async fn numbers_are_exact_or_an_error() {
+    let database = Database::new();
+    database
+        .expect(&[
+            ("SELECT ROUND(123456.0, -5), ROUND(-250000.0, -5), TRUNC(199999.0, -5), ROUND(2.5), ROUND(1.25, 1)", &["100000.0, -300000.0, 100000.0, 3.0, 1.3"]),
+            ("SELECT SAFE_DIVIDE(1e308, 1e-10), SAFE_DIVIDE(1, 0), SAFE_DIVIDE(CAST('inf' AS FLOAT64), 2), IEEE_DIVIDE(1, 0)", &["NULL, NULL, inf, inf"]),
+            ("SELECT LOG(CAST('inf' AS FLOAT64), 0.5), LOG(8, 2), LOG(CAST('-inf' AS FLOAT64), 2), LOG(2, CAST('inf' AS FLOAT64))", &["-inf, 3.0, NaN, NaN"]),
+            ("SELECT SQRT(CAST('inf' AS FLOAT64)), SQRT(CAST('nan' AS FLOAT64)), LN(CAST('inf' AS FLOAT64))", &["inf, NaN, inf"]),
+            ("SELECT ARRAY_INCLUDES([CAST('nan' AS FLOAT64), 1.0], CAST('nan' AS FLOAT64)), ARRAY_INCLUDES([1.0, NULL], 1.0)", &["false, true"]),
+        ])
+        .await;
+    let answer = database
+        .run("SELECT FLOOR(x), CEIL(x), ROUND(x), TRUNC(x, 1), ABS(x), IEEE_DIVIDE(x, x), SQRT(x), x + x FROM UNNEST([CAST(1.5 AS FLOAT32)]) AS x", &[])
+        .await
+        .unwrap();
+    assert_eq!(answer.columns[..6], ["FLOAT32"; 6]);
+    assert_eq!(answer.columns[6..], ["FLOAT64"; 2]);
+    for query in [
+        "SQRT(CAST('-inf' AS FLOAT64))",
+        "LN(CAST('-inf' AS FLOAT64))",
+        "LN(0)",
+        "LOG(CAST('inf' AS FLOAT64), 1)",
+        "LOG(2, -1)",
+        "LOG10(-1)",
+        "POW(-1, 0.5)",
+    ] {
+        let status = database.run(&format!("SELECT {query}"), &[]).await.unwrap_err();
+        assert_eq!(status.code(), tonic::Code::OutOfRange, "{query}");
+        assert!(
+            status.message().starts_with("Floating point error in function: "),
+            "{query}: {}",
+            status.message()
+        );
+    }
+}
+
+#[tokio::test]
 async fn parameters_have_their_types() {
     let database = rows().await;
     let run =
