@@ -3,7 +3,6 @@
 //! [`WriterInner::add`] adds a row to the open batch. A full batch, or one that has lingered, is sent by a task of its own.
 //! [`FlowControl`] bounds the rows and bytes that are buffered or in flight.
 
-use futures_util::FutureExt as _;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
@@ -182,7 +181,7 @@ impl RawWriter {
         }
         match self.try_write(fill)? {
             None => Ok(()),
-            Some(entry) => self.wait_and_write(entry).boxed().await,
+            Some(entry) => Box::pin(self.wait_and_write(entry)).await,
         }
     }
 

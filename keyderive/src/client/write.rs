@@ -10,7 +10,6 @@ mod tests;
 pub(crate) mod token;
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
 use keyderive_proto::{Rpc, data};
 use prost::Message as _;
 
@@ -65,7 +64,7 @@ impl Client {
         if !mutations.iter().any(Mutation::has_fine_bounds) {
             return Ok(());
         }
-        match self.granularity(table).boxed().await? {
+        match Box::pin(self.granularity(table)).await? {
             Granularity::Millis => mutations.iter_mut().for_each(Mutation::cut_to_millis),
             Granularity::Micros => {}
         }

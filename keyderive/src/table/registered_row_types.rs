@@ -1,7 +1,6 @@
 //! What programs declare for a table, as the [registry](crate::guide::tables#registry) has it: key layouts, by which tools read rows, and
 //! row types, which are compared before a handle's first write.
 
-use futures_util::FutureExt as _;
 use std::cmp::Ordering;
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
@@ -142,7 +141,7 @@ impl UntypedTable {
     pub(super) async fn ensure_fits(&self, written: WriteScope) -> Result<(), Error> {
         match self.is_fit_checked(written) {
             true => Ok(()),
-            false => self.check_fits(written).boxed().await,
+            false => Box::pin(self.check_fits(written)).await,
         }
     }
 

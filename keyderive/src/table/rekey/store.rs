@@ -1,6 +1,5 @@
 //! A table over a pair: the calls that programs make while a table is re-keyed.
 
-use futures_util::FutureExt as _;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -152,7 +151,7 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
         table.ensure_families(self.tables.info())?;
         match table.is_row_type_checked(written) {
             true => Ok(()),
-            false => table.check_row_type(written, &self.tables.declared_in()).boxed().await,
+            false => Box::pin(table.check_row_type(written, &self.tables.declared_in())).await,
         }
     }
 
