@@ -888,8 +888,9 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
                 } else {
                     rounded(number * scale) / scale
                 };
-                match rounded.is_finite() {
-                    true => Ok(as_float(is_narrow, rounded)),
+                let rounded = as_float(is_narrow, rounded);
+                match rounded.float().is_finite() {
+                    true => Ok(rounded),
                     // The number has no such digits after the point.
                     false if digits > 0 => Ok(values[0].clone()),
                     false => {

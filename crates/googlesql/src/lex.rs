@@ -13,7 +13,7 @@ use crate::error::{invalid, invalid_at, unimplemented};
 const MAX_TOKENS: usize = 8_000;
 
 /// The operators and marks, the longest first.
-const MARKS: [(&str, Token); 33] = [
+static MARKS: [(&str, Token); 33] = [
     ("<>", Token::Neq),
     ("!=", Token::Neq),
     ("<=", Token::LtEq),
@@ -156,10 +156,10 @@ impl<'a> Lexer<'a> {
                 }
                 _ => Ok(Token::make_word(self.take(word.len()), None)),
             },
-            _ => match MARKS.into_iter().find(|(mark, _)| self.rest.starts_with(mark)) {
+            _ => match MARKS.iter().find(|(mark, _)| self.rest.starts_with(mark)) {
                 Some((mark, token)) => {
                     self.take(mark.len());
-                    Ok(token)
+                    Ok(token.clone())
                 }
                 None => {
                     let first = self.rest.chars().next().unwrap_or_default();

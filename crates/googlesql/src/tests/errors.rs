@@ -161,6 +161,7 @@ async fn a_value_that_cannot_be_computed_fails_the_query() {
             ("SELECT CAST(' true' AS BOOL)", "Bad bool value:  true"),
             ("SELECT CAST('1' AS BOOL)", "Bad bool value: 1"),
             ("SELECT ROUND(1.7e308, -308)", "Floating point overflow: ROUND"),
+            ("SELECT ROUND(CAST(3.4028234e38 AS FLOAT32), -35)", "Floating point overflow: ROUND"),
             ("SELECT TIMESTAMP_TRUNC(TIMESTAMP '0001-01-03', WEEK)", "Timestamp is out of supported range"),
             ("SELECT TIMESTAMP(DATE '0001-01-01', '+05:00')", "Timestamp is out of supported range"),
             ("SELECT PARSE_TIMESTAMP('%Y', '0001', '+05:00')", "Timestamp is out of supported range"),
