@@ -59,7 +59,7 @@ fn seeds() {
         let ran = run(seed.parse().unwrap(), TraceTo::Stderr);
         return eprintln!("seed {seed}: {ran:?}");
     }
-    let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 50, 400);
+    let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 30, 400);
     let (begun, before) = (Instant::now(), MEMORY.current_usage());
     let all = Mutex::new(Ran::default());
     let failed = failed_runs(seeds, |seed| {

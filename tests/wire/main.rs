@@ -8,7 +8,7 @@ use keyderive_proto::Rpc;
 use tonic_prost_build::Builder;
 
 /// Regenerates the checked-in files.
-const REGENERATE: &str = "KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --test wire";
+const REGENERATE: &str = "KEYDERIVE_BLESS=1 cargo test -p keyderive-wire-tests";
 
 #[test]
 fn generated_code_is_current() {
@@ -93,7 +93,7 @@ fn generate(options: Builder, protos: &[&str], includes: &[PathBuf], out: &Path)
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn read_files(folder: &Path) -> BTreeMap<String, String> {

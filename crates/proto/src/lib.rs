@@ -4,7 +4,7 @@
 //! `keyderive` crate.
 //!
 //! `proto/` states the part of the protocol that keyderive speaks, and `src/generated/` is generated from it by
-//! `KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --test wire`. Without the variable, the same test fails when the two
+//! `KEYDERIVE_BLESS=1 cargo test -p keyderive-wire-tests`. Without the variable, the same test fails when the two
 //! differ.
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
