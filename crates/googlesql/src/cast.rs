@@ -1,5 +1,6 @@
 //! `CAST` and `SAFE_CAST`.
 
+use jiff::tz::TimeZone;
 use tonic::Status;
 
 use crate::error::{invalid, out_of_range};
@@ -61,7 +62,7 @@ fn function(from: &Type, to: &Type) -> Option<Conversion> {
                 .ok_or_else(|| out_of_range(format!("Invalid date: '{text}'")))
         },
         (Type::Text, Type::Timestamp) => {
-            |value| time::parse_timestamp(&String::from_utf8_lossy(value.raw())).map(Value::Timestamp)
+            |value| time::parse_timestamp(&String::from_utf8_lossy(value.raw()), None).map(Value::Timestamp)
         }
         (Type::Int64, Type::Float64) | (Type::Float32, Type::Float64) => {
             |value| Ok(Value::Float64(value.float()))
@@ -126,7 +127,7 @@ pub(crate) fn text(value: &Value) -> String {
         }
         Value::Bool(value) => value.to_string(),
         Value::Date(days) => time::show_date(*days),
-        Value::Timestamp(micros) => time::show_timestamp(*micros),
+        Value::Timestamp(micros) => time::show_timestamp(*micros, &TimeZone::UTC).unwrap_or_default(),
         _ => String::new(),
     }
 }

@@ -9,13 +9,16 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 use sqlparser::tokenizer::Location;
 use tonic::Status;
 
-use crate::cast::{self, date, timestamp};
+use crate::cast;
 use crate::error::{invalid, invalid_at, out_of_range, unimplemented};
 use crate::expr::Expr;
-use crate::time::{self, Part};
 use crate::typed::{Form, Typed, type_list, unified};
 use crate::types::Type;
 use crate::value::Value;
+
+mod times;
+
+pub(crate) use times::{takes_interval, time_part_call, time_part_place};
 
 /// What the service has, by its pages, and this engine does not.
 const UNSERVED: &[&str] = &[
@@ -131,8 +134,8 @@ const UNSERVED: &[&str] = &[
 
 /// The function is not known.
 pub(crate) fn not_found(name: &str, at: Location) -> Status {
-    if takes_time_part(name) {
-        return unimplemented(format!("{name} with these arguments"));
+    if time_part_place(name).is_some() {
+        return invalid_at(format!("{name} without a part of a time, such as DAY"), at);
     }
     match UNSERVED.contains(&name) {
         true => unimplemented(format!("the function {name}")),
@@ -199,7 +202,7 @@ impl Arguments<'_> {
     }
 }
 
-use Type::{Bool, Bytes as Blob, Date, Float32, Float64, Int64, Text, Timestamp};
+use Type::{Bool, Bytes as Blob, Float32, Float64, Int64, Text};
 
 /// A call of a scalar function; `now` is the time of the server.
 #[expect(clippy::too_many_lines, reason = "a row for each function")]
@@ -528,182 +531,12 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         // Arrays.
         "ARRAY_LENGTH" | "ARRAY_REVERSE" | "ARRAY_FIRST" | "ARRAY_LAST" | "ARRAY_CONCAT"
         | "ARRAY_TO_STRING" | "ARRAY_INCLUDES" => array_function(arguments)?,
-        // Times.
-        "CURRENT_TIMESTAMP" => {
-            Typed::new(Expr::Literal(Value::Timestamp(now)), no_arguments(arguments, Timestamp)?)
-        }
-        "CURRENT_DATE" => {
-            let today = time::checked_date(Some(now.div_euclid(time::MICROS_A_DAY)))?;
-            Typed::new(Expr::Literal(Value::Date(today)), no_arguments(arguments, Date)?)
-        }
-        "TIMESTAMP_SECONDS" | "TIMESTAMP_MILLIS" | "TIMESTAMP_MICROS" => {
-            let unit = match name {
-                "TIMESTAMP_SECONDS" => 1_000_000,
-                "TIMESTAMP_MILLIS" => 1000,
-                _ => 1,
-            };
-            Typed::strict(Timestamp, arguments.into_one(&[Int64])?, move |values| {
-                time::checked_timestamp(values[0].int().checked_mul(unit)).map(Value::Timestamp)
-            })
-        }
-        "UNIX_SECONDS" | "UNIX_MILLIS" | "UNIX_MICROS" => {
-            let unit = match name {
-                "UNIX_SECONDS" => 1_000_000,
-                "UNIX_MILLIS" => 1000,
-                _ => 1,
-            };
-            Typed::strict(Int64, arguments.into_one(&[Timestamp])?, move |values| {
-                Ok(Value::Int64(timestamp(&values[0]).div_euclid(unit)))
-            })
-        }
-        "UNIX_DATE" => {
-            Typed::strict(Int64, arguments.into_one(&[Date])?, |values| Ok(Value::Int64(date(&values[0]))))
-        }
-        "DATE_FROM_UNIX_DATE" => Typed::strict(Date, arguments.into_one(&[Int64])?, |values| {
-            time::checked_date(Some(values[0].int())).map(Value::Date)
-        }),
-        "TIMESTAMP" => {
-            let (_, arguments) =
-                arguments.into_any(&[&[Timestamp], &[Date], &[Text], &[Text, Text], &[Date, Text]])?;
-            Typed::strict(Timestamp, arguments, move |values| {
-                let zone = values.get(1).map_or(Ok(0), zone)?;
-                let micros = match &values[0] {
-                    Value::Date(days) => i64::from(*days) * time::MICROS_A_DAY,
-                    Value::Text(text) => time::parse_timestamp(text)?,
-                    value => timestamp(value),
-                };
-                time::checked_timestamp(Some(micros - zone)).map(Value::Timestamp)
-            })
-        }
-        "DATE" => {
-            let signatures: &[&[Type]] = &[&[Timestamp], &[Int64, Int64, Int64], &[Timestamp, Text], &[Date]];
-            let (found, arguments) = arguments.into_any(signatures)?;
-            Typed::strict(Date, arguments, move |values| match found {
-                1 => {
-                    let part = |place: usize| i32::try_from(values[place].int()).unwrap_or_default();
-                    let days = time::days(part(0), part(1), part(2));
-                    days.map(Value::Date).ok_or_else(|| out_of_range("Input calculates to invalid date"))
-                }
-                3 => Ok(values[0].clone()),
-                _ => {
-                    let zone = values.get(1).map_or(Ok(0), zone)?;
-                    let days = (timestamp(&values[0]) + zone).div_euclid(time::MICROS_A_DAY);
-                    time::checked_date(Some(days)).map(Value::Date)
-                }
-            })
-        }
-        "STRING" => {
-            let (_, arguments) = arguments.into_any(&[&[Timestamp], &[Date]])?;
-            Typed::strict(Text, arguments, |values| Ok(Value::Text(cast::text(&values[0]))))
-        }
-        "FORMAT_TIMESTAMP" => {
-            let (_, arguments) = arguments.into_any(&[&[Text, Timestamp], &[Text, Timestamp, Text]])?;
-            Typed::strict(Text, arguments, |values| {
-                let zone = values.get(2).map_or(Ok(0), zone)?;
-                if zone != 0 {
-                    return Err(unimplemented("FORMAT_TIMESTAMP in a time zone other than UTC"));
-                }
-                time::format(&cast::text(&values[0]), timestamp(&values[1])).map(Value::Text)
-            })
-        }
-        "FORMAT_DATE" => Typed::strict(Text, arguments.into_one(&[Text, Date])?, |values| {
-            time::format(&cast::text(&values[0]), date(&values[1]) * time::MICROS_A_DAY).map(Value::Text)
-        }),
-        "PARSE_TIMESTAMP" => {
-            let (_, arguments) = arguments.into_any(&[&[Text, Text], &[Text, Text, Text]])?;
-            Typed::strict(Timestamp, arguments, |values| {
-                let zone = values.get(2).map_or(Ok(0), zone)?;
-                let micros = time::parse(&cast::text(&values[0]), &cast::text(&values[1]))?;
-                time::checked_timestamp(Some(micros - zone)).map(Value::Timestamp)
-            })
-        }
-        "PARSE_DATE" => Typed::strict(Date, arguments.into_one(&[Text, Text])?, |values| {
-            let micros = time::parse(&cast::text(&values[0]), &cast::text(&values[1]))?;
-            time::checked_date(Some(micros.div_euclid(time::MICROS_A_DAY))).map(Value::Date)
-        }),
-        _ => return Err(not_found(name, at)),
+        _ => return times::call(arguments, now),
     })
 }
 
 fn no_arguments(arguments: Arguments<'_>, of: Type) -> Result<Type, Status> {
     arguments.into_one(&[]).map(|_| of)
-}
-
-/// A time zone, as its offset in microseconds.
-fn zone(value: &Value) -> Result<i64, Status> {
-    let text = cast::text(value);
-    time::parse_zone(&text)
-        .ok_or_else(|| unimplemented(format!("the time zone `{text}`; write UTC or an offset")))
-}
-
-/// A function of a time and a part, such as `TIMESTAMP_TRUNC`.
-pub(crate) fn time_part_call(name: &str, all: Vec<Typed>, part: Part, at: Location) -> Result<Typed, Status> {
-    let arguments = Arguments { name, all, at };
-    let wrong = || unimplemented(format!("{name} of the part {part:?}"));
-    Ok(match name {
-        "TIMESTAMP_TRUNC" => Typed::strict(Timestamp, arguments.into_one(&[Timestamp])?, move |values| {
-            time::checked_timestamp(Some(part.truncate(timestamp(&values[0])))).map(Value::Timestamp)
-        }),
-        "DATE_TRUNC" => Typed::strict(Date, arguments.into_one(&[Date])?, move |values| {
-            let micros = part.truncate(date(&values[0]) * time::MICROS_A_DAY);
-            time::checked_date(Some(micros.div_euclid(time::MICROS_A_DAY))).map(Value::Date)
-        }),
-        "EXTRACT" => {
-            let (found, arguments) = arguments.into_any(&[&[Timestamp], &[Date]])?;
-            part.extract(0).ok_or_else(wrong)?;
-            if found == 1 && part.micros().is_some_and(|micros| micros < time::MICROS_A_DAY) {
-                return Err(invalid_at(format!("EXTRACT from DATE does not support the part {part:?}"), at));
-            }
-            Typed::strict(Int64, arguments, move |values| {
-                let micros = match &values[0] {
-                    Value::Date(days) => i64::from(*days) * time::MICROS_A_DAY,
-                    value => timestamp(value),
-                };
-                Ok(part.extract(micros).map_or(Value::Null, Value::Int64))
-            })
-        }
-        "TIMESTAMP_ADD" | "TIMESTAMP_SUB" => {
-            let sign = if name == "TIMESTAMP_ADD" { 1 } else { -1 };
-            let unit =
-                part.micros().filter(|_| part != Part::IsoWeek && part != Part::Week).ok_or_else(wrong)?;
-            Typed::strict(Timestamp, arguments.into_one(&[Timestamp, Int64])?, move |values| {
-                let added = values[1].int().checked_mul(sign * unit);
-                time::checked_timestamp(added.and_then(|added| timestamp(&values[0]).checked_add(added)))
-                    .map(Value::Timestamp)
-            })
-        }
-        "DATE_ADD" | "DATE_SUB" => {
-            let sign = if name == "DATE_ADD" { 1 } else { -1 };
-            part.add_to_date(0, 0).ok_or_else(wrong)?;
-            Typed::strict(Date, arguments.into_one(&[Date, Int64])?, move |values| {
-                let count = values[1].int().checked_mul(sign);
-                time::checked_date(count.and_then(|count| part.add_to_date(date(&values[0]), count)))
-                    .map(Value::Date)
-            })
-        }
-        "TIMESTAMP_DIFF" => {
-            let unit =
-                part.micros().filter(|_| part != Part::IsoWeek && part != Part::Week).ok_or_else(wrong)?;
-            Typed::strict(Int64, arguments.into_one(&[Timestamp, Timestamp])?, move |values| {
-                Ok(Value::Int64((timestamp(&values[0]) - timestamp(&values[1])) / unit))
-            })
-        }
-        "DATE_DIFF" if part == Part::Day => {
-            Typed::strict(Int64, arguments.into_one(&[Date, Date])?, |values| {
-                Ok(Value::Int64(date(&values[0]) - date(&values[1])))
-            })
-        }
-        _ => return Err(wrong()),
-    })
-}
-
-/// Whether a function takes a part of a time as its last argument, alone or in an interval.
-pub(crate) fn takes_time_part(name: &str) -> bool {
-    matches!(name, "TIMESTAMP_TRUNC" | "DATE_TRUNC" | "TIMESTAMP_DIFF" | "DATE_DIFF") || takes_interval(name)
-}
-
-pub(crate) fn takes_interval(name: &str) -> bool {
-    matches!(name, "TIMESTAMP_ADD" | "TIMESTAMP_SUB" | "DATE_ADD" | "DATE_SUB")
 }
 
 fn map_function(arguments: Arguments<'_>) -> Result<Typed, Status> {

@@ -46,7 +46,7 @@
 //!
 //! # What differs from the service
 //!
-//! - Time zones are UTC and offsets from it.
+//! - Time zones are those of the IANA database that the program has in it. Without one, a time is in UTC.
 //! - Regular expressions have no Unicode classes, such as `\p{Greek}`.
 //! - There are no logical views, materialized views or protocol buffers, no hash function but `FARM_FINGERPRINT`, and no JSON, HLL, window
 //!   or lambda functions.

@@ -5,6 +5,7 @@ mod documented;
 mod errors;
 mod keyderive_client;
 mod semantics;
+mod times;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

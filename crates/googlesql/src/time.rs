@@ -1,17 +1,30 @@
-//! Dates and timestamps: the Gregorian calendar, and their text. Time zones are UTC and offsets from it.
+//! Dates and timestamps: their text, their parts and their time zones. The calendar and the zones are those of `jiff`.
+//!
+//! Text is read and written as GoogleSQL does: `docs/format-elements.md` and `docs/data-types.md` of `google/googlesql`.
 
-use crate::error::{invalid, out_of_range, unimplemented};
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use jiff::civil::{Date, DateTime, ISOWeekDate, Weekday};
+use jiff::fmt::strtime::BrokenDownTime;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
+use jiff::{SignedDuration, Span, Timestamp};
 use tonic::Status;
 
+use crate::error::{invalid, out_of_range, unimplemented};
+
 pub(crate) const MICROS_A_DAY: i64 = 86_400_000_000;
+const MICROS_A_SECOND: i64 = 1_000_000;
+const MICROS_A_MINUTE: i64 = 60 * MICROS_A_SECOND;
 
 /// 0001-01-01 and 9999-12-31, in days since the epoch.
-const FIRST_DAY: i64 = -719_162;
-const LAST_DAY: i64 = 2_932_896;
+const DAYS: RangeInclusive<i64> = -719_162..=2_932_896;
+
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// Whether a time is between the years 1 and 9999.
 pub(crate) fn is_timestamp(micros: i64) -> bool {
-    (FIRST_DAY * MICROS_A_DAY..(LAST_DAY + 1) * MICROS_A_DAY).contains(&micros)
+    DAYS.contains(&micros.div_euclid(MICROS_A_DAY))
 }
 
 pub(crate) fn checked_timestamp(micros: Option<i64>) -> Result<i64, Status> {
@@ -21,337 +34,511 @@ pub(crate) fn checked_timestamp(micros: Option<i64>) -> Result<i64, Status> {
 }
 
 pub(crate) fn checked_date(days: Option<i64>) -> Result<i32, Status> {
-    let days = days.filter(|days| (FIRST_DAY..=LAST_DAY).contains(days));
+    let days = days.filter(|days| DAYS.contains(days));
     days.and_then(|days| i32::try_from(days).ok())
         .ok_or_else(|| out_of_range("Date is out of supported range"))
 }
 
 /// Days since the epoch; `None` if the calendar from 1 to 9999 has no such day.
-pub(crate) fn days(year: i32, month: i32, day: i32) -> Option<i32> {
-    if !(1..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=days_in(year, month)).contains(&day)
-    {
-        return None;
-    }
-    // Years begin with March, so that the leap day is the last.
-    let (year, month) = (i64::from(year) - i64::from(month <= 2), i64::from((month + 9) % 12));
-    let day_of_year = (153 * month + 2) / 5 + i64::from(day) - 1;
-    let since = 365 * year + year / 4 - year / 100 + year / 400 + day_of_year;
-    i32::try_from(since - 719_468).ok()
+pub(crate) fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    let year = i16::try_from(year).ok().filter(|year| *year > 0)?;
+    Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok().map(days_of)
 }
 
-pub(crate) fn days_in(year: i32, month: i32) -> i32 {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
+fn days_of(date: Date) -> i64 {
+    date.duration_since(EPOCH.date()).as_hours() / 24
+}
+
+/// The date of a day since the epoch. Each DATE has one, and so have the days of the week before the first.
+pub(crate) fn date_of(days: i64) -> Option<Date> {
+    EPOCH.date().checked_add(Span::new().try_days(days).ok()?).ok()
+}
+
+/// A date and a time of day as microseconds since the epoch, if both were UTC's.
+fn civil(micros: i64) -> Result<DateTime, Status> {
+    EPOCH.checked_add(SignedDuration::from_micros(micros)).map_err(|_| {
+        unimplemented("a time of day after the year 9999, which the time zone makes of a timestamp")
+    })
+}
+
+fn micros_of(time: DateTime) -> i64 {
+    i64::try_from(time.duration_since(EPOCH).as_micros()).unwrap_or_default()
+}
+
+/// A time zone by its name, such as `America/Los_Angeles`, or as an offset from UTC, such as `+05:30` and `UTC-8`.
+pub(crate) fn zone(name: &str) -> Result<TimeZone, Status> {
+    static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+    let wrong = || out_of_range(format!("Invalid time zone: `{name}`"));
+    let mut rest = Rest(name.strip_prefix("UTC").unwrap_or(name));
+    let Some(sign) = rest.one_of(&['+', '-']) else { return ZONES.get(name).map_err(|_| wrong()) };
+    let hours = rest.digits(1..=2).ok_or_else(wrong)?;
+    let mut minutes = 0;
+    if !rest.0.is_empty() {
+        rest.one_of(&[':']);
+        minutes = rest.digits(1..=2).filter(|minutes| *minutes < 60).ok_or_else(wrong)?;
+    }
+    let minutes = Some(hours * 60 + minutes).filter(|minutes| *minutes <= 14 * 60 && rest.0.is_empty());
+    Ok(fixed(if sign == '-' { -1 } else { 1 } * minutes.ok_or_else(wrong)?))
+}
+
+/// The zone with an offset in minutes, of at most 14 hours.
+fn fixed(minutes: i64) -> TimeZone {
+    let seconds = i32::try_from(minutes * 60).unwrap_or_default();
+    TimeZone::fixed(Offset::from_seconds(seconds).unwrap_or(Offset::UTC))
+}
+
+/// What a zone adds to UTC at a time, in microseconds.
+fn offset(zone: &TimeZone, micros: i64) -> i64 {
+    // The last day of the year 9999 is after the last time of `jiff`.
+    let last = Timestamp::MAX.as_microsecond();
+    let time = Timestamp::from_microsecond(micros.min(last)).unwrap_or(Timestamp::MAX);
+    i64::from(zone.to_offset(time).seconds()) * MICROS_A_SECOND
+}
+
+/// The timestamp of a date and a time of day in a zone. Of two it is the first, and one that the zone skips is taken as before the skip.
+fn instant(zone: &TimeZone, local: i64) -> Option<i64> {
+    let offset = match zone.to_ambiguous_timestamp(civil(local).ok()?).offset() {
+        AmbiguousOffset::Unambiguous { offset: before }
+        | AmbiguousOffset::Gap { before, .. }
+        | AmbiguousOffset::Fold { before, .. } => before,
+    };
+    Some(local - i64::from(offset.seconds()) * MICROS_A_SECOND)
+}
+
+/// The day of a timestamp in a zone.
+pub(crate) fn day_in(zone: &TimeZone, micros: i64) -> i64 {
+    (micros + offset(zone, micros)).div_euclid(MICROS_A_DAY)
+}
+
+/// The beginning of a day in a zone.
+pub(crate) fn begin_of_day(zone: &TimeZone, days: i64) -> Result<i64, Status> {
+    checked_timestamp(instant(zone, days * MICROS_A_DAY))
+}
+
+/// What is left of a text that is read.
+#[derive(Clone, Copy)]
+struct Rest<'t>(&'t str);
+
+impl<'t> Rest<'t> {
+    fn one_of(&mut self, chars: &[char]) -> Option<char> {
+        let first = self.0.chars().next().filter(|first| chars.contains(first))?;
+        self.0 = &self.0[first.len_utf8()..];
+        Some(first)
+    }
+
+    fn blanks(&mut self) {
+        self.0 = self.0.trim_start_matches(|each: char| each.is_ascii_whitespace() || each == '\x0b');
+    }
+
+    /// As many digits as there are, to the greatest count.
+    fn text_of_digits(&mut self, most: usize) -> &'t str {
+        let count = self.0.bytes().take(most).take_while(u8::is_ascii_digit).count();
+        let (digits, rest) = self.0.split_at(count);
+        self.0 = rest;
+        digits
+    }
+
+    fn digits(&mut self, counts: RangeInclusive<usize>) -> Option<i64> {
+        let digits = self.text_of_digits(*counts.end());
+        if counts.contains(&digits.len()) { digits.parse().ok() } else { None }
+    }
+
+    /// A number with at most `width` characters, of which the first may be a sign.
+    fn number(&mut self, width: usize, range: RangeInclusive<i64>) -> Option<i64> {
+        let is_negative = self.one_of(&['-']).is_some();
+        let number = self.digits(1..=width - usize::from(is_negative))?;
+        let number = if is_negative { -number } else { number };
+        (range.contains(&number) && !(is_negative && number == 0)).then_some(number)
+    }
+
+    /// The rest of a second, in microseconds, of which digits after the sixth are left out; they are at most `most`.
+    fn fraction(&mut self, most: usize) -> Option<i64> {
+        let digits = self.text_of_digits(most);
+        if digits.is_empty() { None } else { format!("{digits:0<6}")[..6].parse().ok() }
+    }
+
+    /// `YYYY-[M]M-[D]D`, in days since the epoch.
+    fn date(&mut self) -> Option<i64> {
+        let year = self.digits(4..=4)?;
+        self.one_of(&['-'])?;
+        let month = self.digits(1..=2)?;
+        self.one_of(&['-'])?;
+        days(year, month, self.digits(1..=2)?)
+    }
+
+    /// `[H]H:[M]M:[S]S[.F]`, in microseconds.
+    fn time_of_day(&mut self) -> Option<i64> {
+        let hour = self.digits(1..=2).filter(|hour| *hour < 24)?;
+        self.one_of(&[':'])?;
+        let minute = self.digits(1..=2).filter(|minute| *minute < 60)?;
+        self.one_of(&[':'])?;
+        // A leap second is the next minute.
+        let second = self.digits(1..=2).filter(|second| *second <= 60)?;
+        let fraction = if self.one_of(&['.']).is_some() { self.fraction(6)? } else { 0 };
+        Some(((hour * 60 + minute) * 60 + second) * MICROS_A_SECOND + fraction)
+    }
+
+    /// The zone at the end of a timestamp: nothing, `Z`, an offset, or a name after a blank.
+    fn zone(self) -> Result<Option<TimeZone>, Status> {
+        let named = self.0.strip_prefix(' ').filter(|name| !name.starts_with(['+', '-']));
+        match (self.0, named) {
+            ("", _) => Ok(None),
+            ("Z" | "z", _) => Ok(Some(TimeZone::UTC)),
+            (_, Some(name)) => zone(name).map(Some),
+            (offset, None) if offset.starts_with(['+', '-']) => zone(offset).map(Some),
+            (other, None) => Err(out_of_range(format!("`{other}` is no time zone"))),
+        }
+    }
+
+    /// The index of a name, as a whole or as its first three letters.
+    fn name(&mut self, names: &str) -> Option<i64> {
+        let begins =
+            |name: &str| self.0.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+        let (place, name) = names.split(' ').enumerate().find(|(_, name)| begins(&name[..3]))?;
+        let length = if begins(name) { name.len() } else { 3 };
+        self.0 = &self.0[length..];
+        i64::try_from(place).ok()
     }
 }
 
-/// The year, month and day of a day since the epoch.
-#[expect(clippy::cast_possible_truncation, reason = "days of the years 1 to 9999 have small parts")]
-pub(crate) fn civil(days: i64) -> (i32, i32, i32) {
-    let since = days + 719_468;
-    let (era, day_of_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year as i32, month as i32, day as i32)
-}
+const WEEKDAYS: &str = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday";
+const MONTHS: &str = "January February March April May June July August September October November December";
 
 /// Reads `YYYY-[M]M-[D]D`.
 pub(crate) fn parse_date(text: &str) -> Option<i32> {
-    let mut parts = text.trim().splitn(3, '-');
-    let mut part = |digits: std::ops::RangeInclusive<usize>| {
-        let part = parts.next()?;
-        let is_number = digits.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-        if is_number { part.parse().ok() } else { None }
-    };
-    days(part(4..=4)?, part(1..=2)?, part(1..=2)?)
+    let mut rest = Rest(text);
+    let days = rest.date().filter(|_| rest.0.is_empty())?;
+    i32::try_from(days).ok()
 }
 
-/// Reads `YYYY-[M]M-[D]D[( |T)[H]H:[M]M[:[S]S[.F]]][time zone]`, where the zone is `Z`, `UTC`, or an offset.
-pub(crate) fn parse_timestamp(text: &str) -> Result<i64, Status> {
+/// Reads `YYYY-[M]M-[D]D[( |T)[[H]H:[M]M:[S]S[.F]][time zone]]`, which is in UTC, or in `zone` and then without a time zone.
+pub(crate) fn parse_timestamp(text: &str, zone: Option<&TimeZone>) -> Result<i64, Status> {
     let wrong = || out_of_range(format!("Invalid timestamp: '{text}'"));
-    let trimmed = text.trim();
-    let (date, rest) = match trimmed.find(['T', 't', ' ', '+', 'Z', 'z']) {
-        Some(at) => trimmed.split_at(at),
-        None => (trimmed, ""),
-    };
-    let days = parse_date(date).ok_or_else(wrong)?;
-    let mut rest = rest;
-    let mut micros = 0;
-    if let Some(time) = rest
-        .strip_prefix(['T', 't', ' '])
-        .filter(|time| time.starts_with(|first: char| first.is_ascii_digit()))
-    {
-        let end = time
-            .find(|each: char| !each.is_ascii_digit() && !matches!(each, ':' | '.'))
-            .unwrap_or(time.len());
-        micros = parse_time(&time[..end]).ok_or_else(wrong)?;
-        rest = &time[end..];
-    }
-    let offset = parse_zone(rest.trim()).ok_or_else(|| {
-        if rest.contains('/') {
-            unimplemented(format!("the time zone `{}`; write an offset", rest.trim()))
-        } else {
-            wrong()
+    let mut rest = Rest(text);
+    let mut local = rest.date().ok_or_else(wrong)? * MICROS_A_DAY;
+    let mut own_zone = None;
+    if !rest.0.is_empty() {
+        rest.one_of(&[' ', 'T', 't']).ok_or_else(wrong)?;
+        if !rest.0.starts_with(['+', '-']) {
+            local += rest.time_of_day().ok_or_else(wrong)?;
         }
-    })?;
-    let total = i64::from(days) * MICROS_A_DAY + micros - offset;
-    checked_timestamp(Some(total))
-}
-
-/// Reads `[H]H:[M]M[:[S]S[.F]]`, in microseconds.
-fn parse_time(text: &str) -> Option<i64> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let parts: Vec<&str> = whole.split(':').collect();
-    if !(2..=3).contains(&parts.len())
-        || fraction.len() > 9
-        || !fraction.bytes().all(|byte| byte.is_ascii_digit())
-    {
-        return None;
+        own_zone = rest
+            .zone()
+            .map_err(|status| out_of_range(format!("Invalid timestamp: '{text}': {}", status.message())))?;
     }
-    let mut total = 0;
-    for (place, (part, limit)) in parts.iter().zip([24, 60, 60]).enumerate() {
-        let number: i64 = if (1..=2).contains(&part.len()) { part.parse().ok()? } else { return None };
-        if !(0..limit).contains(&number) {
-            return None;
-        }
-        total += number * [3600, 60, 1][place];
+    if own_zone.is_some() && zone.is_some() {
+        return Err(out_of_range(format!(
+            "Timezone is not allowed in \"{text}\", beside a time zone as an argument"
+        )));
     }
-    let micros: i64 = if fraction.is_empty() { 0 } else { format!("{fraction:0<6}")[..6].parse().ok()? };
-    Some(total * 1_000_000 + micros)
-}
-
-/// Reads a time zone as its offset in microseconds; an empty one is UTC.
-pub(crate) fn parse_zone(text: &str) -> Option<i64> {
-    if matches!(text, "" | "Z" | "z" | "UTC" | "utc" | "Etc/UTC" | "GMT") {
-        return Some(0);
-    }
-    let (sign, digits) = match text.split_at_checked(1)? {
-        ("+", digits) => (1, digits),
-        ("-", digits) => (-1, digits),
-        _ => return None,
-    };
-    let (hours, minutes) = match digits.split_once(':') {
-        Some(parts) => parts,
-        None if digits.len() == 4 && digits.is_ascii() => digits.split_at(2),
-        None => (digits, "0"),
-    };
-    let number = |part: &str| -> Option<i64> {
-        let is_number = (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-        if is_number { part.parse().ok() } else { None }
-    };
-    let (hours, minutes) = (number(hours)?, number(minutes)?);
-    (hours <= 14 && minutes < 60).then(|| sign * (hours * 60 + minutes) * 60_000_000)
+    let own_zone = own_zone.unwrap_or(TimeZone::UTC);
+    instant(zone.unwrap_or(&own_zone), local).filter(|micros| is_timestamp(*micros)).ok_or_else(wrong)
 }
 
 /// `2020-06-02`.
 pub(crate) fn show_date(days: i32) -> String {
-    let (year, month, day) = civil(i64::from(days));
-    format!("{year:04}-{month:02}-{day:02}")
+    date_of(days.into()).map(|date| date.to_string()).unwrap_or_default()
 }
 
 /// `2020-06-02 17:00:53.110+00`: as few of 0, 3 and 6 digits of the second as are needed.
-pub(crate) fn show_timestamp(micros: i64) -> String {
-    let (days, of_day) = (micros.div_euclid(MICROS_A_DAY), micros.rem_euclid(MICROS_A_DAY));
-    let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
-    let fraction = match fraction {
-        0 => String::new(),
-        fraction if fraction % 1000 == 0 => format!(".{:03}", fraction / 1000),
-        fraction => format!(".{fraction:06}"),
+pub(crate) fn show_timestamp(micros: i64, zone: &TimeZone) -> Result<String, Status> {
+    let digits = match micros.rem_euclid(MICROS_A_SECOND) {
+        0 => 0,
+        fraction if fraction % 1000 == 0 => 3,
+        _ => 6,
     };
-    let date = show_date(i32::try_from(days).unwrap_or_default());
-    format!("{date} {:02}:{:02}:{:02}{fraction}+00", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    let shown = format(&format!("%E4Y-%m-%d %H:%M:%E{digits}S%Ez"), &Shown::of(micros, zone)?)?;
+    Ok(shown.strip_suffix(":00").map_or(shown.clone(), str::to_owned))
 }
 
-const DAY_NAMES: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-const MONTH_NAMES: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+/// What a format shows.
+pub(crate) struct Shown {
+    time: DateTime,
+    parts: BrokenDownTime,
+    /// What its zone adds to UTC, in whole minutes, as text can show it; `None` for a date, which has neither zone nor time.
+    offset: Option<i64>,
+}
 
-/// Formats a time by a format of `FORMAT_TIMESTAMP` or `FORMAT_DATE`.
-pub(crate) fn format(pattern: &str, micros: i64) -> Result<String, Status> {
-    let (days, of_day) = (micros.div_euclid(MICROS_A_DAY), micros.rem_euclid(MICROS_A_DAY));
-    let (year, month, day) = civil(days);
-    let seconds = of_day / 1_000_000;
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let week_day = usize::try_from((days + 4).rem_euclid(7)).unwrap_or_default();
-    let month_name = MONTH_NAMES[usize::try_from(month - 1).unwrap_or_default() % 12];
-    let day_of_year = days - i64::from(self::days(year, 1, 1).unwrap_or_default()) + 1;
-    let mut out = String::new();
-    let mut rest = pattern.chars();
-    while let Some(each) = rest.next() {
-        if each != '%' {
-            out.push(each);
-            continue;
-        }
-        let element = rest.next();
-        let text = match element {
-            Some('Y') => format!("{year:04}"),
-            Some('y') => format!("{:02}", year % 100),
-            Some('m') => format!("{month:02}"),
-            Some('d') => format!("{day:02}"),
-            Some('e') => format!("{day:2}"),
-            Some('j') => format!("{day_of_year:03}"),
-            Some('H') => format!("{hour:02}"),
-            Some('I') => format!("{:02}", (hour + 11) % 12 + 1),
-            Some('M') => format!("{minute:02}"),
-            Some('S') => format!("{second:02}"),
-            Some('p') => if hour < 12 { "AM" } else { "PM" }.to_owned(),
-            Some('F') => format!("{year:04}-{month:02}-{day:02}"),
-            Some('T') => format!("{hour:02}:{minute:02}:{second:02}"),
-            Some('R') => format!("{hour:02}:{minute:02}"),
-            Some('D') => format!("{month:02}/{day:02}/{:02}", year % 100),
-            Some('A') => DAY_NAMES[week_day].to_owned(),
-            Some('a') => DAY_NAMES[week_day][..3].to_owned(),
-            Some('B') => month_name.to_owned(),
-            Some('b' | 'h') => month_name[..3].to_owned(),
-            Some('u') => (if week_day == 0 { 7 } else { week_day }).to_string(),
-            Some('w') => week_day.to_string(),
-            Some('s') => micros.div_euclid(1_000_000).to_string(),
-            Some('Z') => "UTC".to_owned(),
-            Some('z') => "+0000".to_owned(),
-            Some('%') => "%".to_owned(),
-            Some('n') => "\n".to_owned(),
-            Some('t') => "\t".to_owned(),
-            Some('E') => match (rest.next(), rest.next()) {
-                (Some('4'), Some('Y')) => format!("{year:04}"),
-                (Some('*'), Some('S')) => {
-                    let fraction = format!("{:06}", of_day % 1_000_000);
-                    let fraction = fraction.trim_end_matches('0');
-                    let dot = if fraction.is_empty() { "" } else { "." };
-                    format!("{second:02}{dot}{fraction}")
-                }
-                (Some(digits @ '1'..='6'), Some('S')) => {
-                    let digits = digits.to_digit(10).unwrap_or_default() as usize;
-                    format!("{second:02}.{}", &format!("{:06}", of_day % 1_000_000)[..digits])
-                }
-                _ => return Err(unimplemented(format!("the format `{pattern}`"))),
-            },
-            Some(other) => return Err(unimplemented(format!("the format element `%{other}`"))),
-            None => return Err(invalid(format!("the format `{pattern}` ends with %"))),
-        };
-        out.push_str(&text);
+impl Shown {
+    pub(crate) fn of(micros: i64, zone: &TimeZone) -> Result<Self, Status> {
+        let minutes = offset(zone, micros) / MICROS_A_MINUTE;
+        let time = civil(micros + minutes * MICROS_A_MINUTE)?;
+        Ok(Self { time, parts: time.into(), offset: Some(minutes) })
     }
+
+    pub(crate) fn of_date(days: i64) -> Result<Self, Status> {
+        let time = civil(days * MICROS_A_DAY)?;
+        Ok(Self { time, parts: time.into(), offset: None })
+    }
+
+    /// What an element of a format shows.
+    fn element(&self, element: &str) -> Result<String, Status> {
+        let (date, minutes) = (self.time.date(), self.offset.unwrap_or_default());
+        let micros = self.time.subsec_nanosecond() / 1000;
+        let digits = digits_of_second(element);
+        let (sign, hours) = (if minutes < 0 { '-' } else { '+' }, minutes.abs() / 60);
+        Ok(match element {
+            _ if self.offset.is_none() && is_of_time(element) => format!("%{element}"),
+            "Y" => date.year().to_string(),
+            "E4Y" => format!("{:04}", date.year()),
+            "y" => format!("{:02}", date.year() % 100),
+            "G" => date.iso_week_date().year().to_string(),
+            "g" => format!("{:02}", date.iso_week_date().year() % 100),
+            "Q" => ((date.month() + 2) / 3).to_string(),
+            "s" => (micros_of(self.time) - minutes * MICROS_A_MINUTE).div_euclid(MICROS_A_SECOND).to_string(),
+            "z" => format!("{sign}{hours:02}{:02}", minutes.abs() % 60),
+            "Ez" => format!("{sign}{hours:02}:{:02}", minutes.abs() % 60),
+            "Z" if minutes == 0 => "UTC".to_owned(),
+            "Z" if minutes % 60 == 0 => format!("UTC{sign}{hours}"),
+            "Z" => format!("UTC{sign}{hours:02}{:02}", minutes.abs() % 60),
+            "E*S" => {
+                let second = format!("{:02}.{micros:06}", self.time.second());
+                second.trim_end_matches('0').trim_end_matches('.').to_owned()
+            }
+            "E0S" => format!("{:02}", self.time.second()),
+            _ if digits.is_some() => {
+                let fraction = format!("{micros:06}000000000");
+                format!("{:02}.{}", self.time.second(), &fraction[..digits.unwrap_or_default()])
+            }
+            "D" | "x" => format("%m/%d/%y", self)?,
+            "F" => format("%Y-%m-%d", self)?,
+            "r" => format("%I:%M:%S %p", self)?,
+            "X" => format("%H:%M:%S", self)?,
+            "c" => format("%a %b %e %H:%M:%S %Y", self)?,
+            "%" | "n" | "t" | "A" | "a" | "B" | "b" | "h" | "C" | "d" | "e" | "H" | "I" | "j" | "k" | "l"
+            | "M" | "m" | "P" | "p" | "R" | "S" | "T" | "U" | "u" | "V" | "W" | "w" => self
+                .parts
+                .to_string(format!("%{element}"))
+                .map_err(|error| unimplemented(format!("the format element `%{element}`: {error}")))?,
+            _ => return Err(unimplemented(format!("the format element `%{element}`"))),
+        })
+    }
+}
+
+/// Whether an element shows a time of day or a zone, which a date has not.
+fn is_of_time(element: &str) -> bool {
+    element.ends_with(['c', 'H', 'I', 'k', 'l', 'M', 'P', 'p', 'R', 'r', 'S', 's', 'T', 'X', 'Z', 'z'])
+}
+
+/// The digits of the fraction of `%E3S`.
+fn digits_of_second(element: &str) -> Option<usize> {
+    element.strip_prefix('E')?.strip_suffix('S')?.parse().ok().filter(|digits| *digits <= 15)
+}
+
+/// An element of a format after its `%`, such as `Y` and `E4Y`, and what follows it.
+fn element(format: &str) -> Result<(&str, &str), Status> {
+    let after = format.strip_prefix('E').map_or(0, |after| {
+        1 + after.find(|each: char| !each.is_ascii_digit() && each != '*').unwrap_or_default()
+    });
+    let last = format[after..].chars().next();
+    let last = last.ok_or_else(|| out_of_range("Format string cannot end with a single '%'"))?;
+    Ok(format.split_at(after + last.len_utf8()))
+}
+
+/// Shows a time by a format of `FORMAT_TIMESTAMP` or `FORMAT_DATE`.
+pub(crate) fn format(pattern: &str, shown: &Shown) -> Result<String, Status> {
+    let mut out = String::new();
+    let mut rest = pattern;
+    while let Some((before, after)) = rest.split_once('%') {
+        out.push_str(before);
+        let (element, after) = element(after)?;
+        out.push_str(&shown.element(element)?);
+        rest = after;
+    }
+    out.push_str(rest);
     Ok(out)
 }
 
-/// Reads a time by a format of `PARSE_TIMESTAMP` or `PARSE_DATE`.
-pub(crate) fn parse(pattern: &str, text: &str) -> Result<i64, Status> {
-    let wrong = || out_of_range(format!("Failed to parse input string \"{text}\""));
-    let (mut year, mut month, mut day, mut hour, mut minute, mut second, mut micros, mut offset) =
-        (1970, 1, 1, 0, 0, 0, 0, 0);
-    let (mut is_afternoon, mut since_epoch) = (None, None);
-    let expanded = pattern.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S").replace("%R", "%H:%M");
-    let mut rest = text;
-    let mut elements = expanded.chars();
-    while let Some(each) = elements.next() {
-        if each.is_whitespace() {
-            rest = rest.trim_start();
-            continue;
-        }
-        if each != '%' {
-            rest = rest.strip_prefix(each).ok_or_else(wrong)?;
-            continue;
-        }
-        let element =
-            elements.next().ok_or_else(|| invalid(format!("the format `{pattern}` ends with %")))?;
-        let mut number = |most: usize, range: std::ops::RangeInclusive<i64>| -> Result<i64, Status> {
-            let end = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
-            let (digits, after) = rest.split_at(end);
-            rest = after;
-            digits.parse().ok().filter(|number| range.contains(number)).ok_or_else(wrong)
-        };
-        match element {
-            'Y' => year = number(4, 1..=9999)?,
-            'm' => month = number(2, 1..=12)?,
-            'd' => day = number(2, 1..=31)?,
-            'e' => {
-                rest = rest.trim_start();
-                let end = rest.bytes().take(2).take_while(u8::is_ascii_digit).count();
-                day = rest[..end].parse().map_err(|_| wrong())?;
-                rest = &rest[end..];
-            }
-            'H' => hour = number(2, 0..=23)?,
-            'I' => hour = number(2, 1..=12)?,
-            'M' => minute = number(2, 0..=59)?,
-            'S' => second = number(2, 0..=59)?,
-            's' => since_epoch = Some(number(12, 0..=253_402_300_799)?),
-            'p' => {
-                let half = rest.get(..2).unwrap_or_default().to_ascii_uppercase();
-                is_afternoon = Some(match &half[..] {
-                    "AM" => false,
-                    "PM" => true,
-                    _ => return Err(wrong()),
-                });
-                rest = &rest[2..];
-            }
-            'a' | 'A' | 'b' | 'B' | 'h' => {
-                let names: &[&str] = if matches!(element, 'a' | 'A') { &DAY_NAMES } else { &MONTH_NAMES };
-                let starts =
-                    |name: &str| rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-                let found = names.iter().position(|name| starts(&name[..3])).ok_or_else(wrong)?;
-                let length = if starts(names[found]) { names[found].len() } else { 3 };
-                if names.len() == 12 {
-                    month = i64::try_from(found).unwrap_or_default() + 1;
+/// What a format has read of a time.
+struct Read {
+    date: (i64, i64, i64),
+    /// Of `%C`, and the years after it of `%y`.
+    century: Option<i64>,
+    of_century: i64,
+    of_day: (i64, i64, i64),
+    micros: i64,
+    /// Of `%I` and its kind, for which alone `%p` counts.
+    is_twelve_hour: bool,
+    is_afternoon: bool,
+    since_epoch: Option<i64>,
+    zone: Option<TimeZone>,
+}
+
+impl Read {
+    /// Reads one element; `None` if the text has none. Without another element right after it, it `is_apart`.
+    fn element(&mut self, element: &str, is_apart: bool, rest: &mut Rest<'_>) -> Result<Option<()>, Status> {
+        let Self { date, of_day, .. } = self;
+        let read = match element {
+            "Y" | "E4Y" => {
+                (self.century, self.of_century) = (None, 0);
+                match element {
+                    "Y" => rest.number(if is_apart { 5 } else { 4 }, 0..=10_000),
+                    _ => rest.digits(4..=4),
                 }
-                rest = &rest[length..];
+                .map(|year| date.0 = year)
             }
-            'z' | 'Z' => {
-                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                offset = parse_zone(&rest[..end]).ok_or_else(wrong)?;
-                rest = &rest[end..];
+            "y" => rest.number(2, 0..=99).map(|year| {
+                self.of_century = year;
+                date.0 = self.century.unwrap_or(if year < 69 { 20 } else { 19 }) * 100 + year;
+            }),
+            "C" => rest.number(if is_apart { 3 } else { 2 }, 0..=100).map(|century| {
+                self.century = Some(century);
+                date.0 = century * 100 + self.of_century;
+            }),
+            "m" => rest.number(2, 1..=12).map(|month| date.1 = month),
+            "B" | "b" | "h" => rest.name(MONTHS).map(|place| date.1 = place + 1),
+            "A" | "a" => rest.name(WEEKDAYS).map(|_| ()),
+            "d" => rest.number(2, 1..=31).map(|day| date.2 = day),
+            "e" => {
+                rest.blanks();
+                rest.number(2, 1..=31).map(|day| date.2 = day)
             }
-            '%' => rest = rest.strip_prefix('%').ok_or_else(wrong)?,
-            'E' => {
-                let end = match (elements.next(), elements.next()) {
-                    (Some('4'), Some('Y')) => {
-                        year = number(4, 1..=9999)?;
-                        continue;
+            "H" | "k" => {
+                if element == "k" {
+                    rest.blanks();
+                }
+                self.is_twelve_hour = false;
+                rest.number(2, 0..=23).map(|hour| of_day.0 = hour)
+            }
+            "I" | "l" => {
+                rest.blanks();
+                self.is_twelve_hour = true;
+                rest.number(2, 1..=12).map(|hour| of_day.0 = hour % 12)
+            }
+            "p" | "P" => {
+                let half = rest
+                    .0
+                    .get(..2)
+                    .filter(|half| ["AM", "PM"].iter().any(|one| half.eq_ignore_ascii_case(one)));
+                half.map(|half| {
+                    self.is_afternoon = half.eq_ignore_ascii_case("PM");
+                    rest.0 = &rest.0[2..];
+                })
+            }
+            "M" => rest.number(2, 0..=59).map(|minute| of_day.1 = minute),
+            "S" | "E0S" => rest.number(2, 0..=60).map(|second| of_day.2 = second),
+            "s" => rest
+                .number(12, -62_135_596_800..=253_402_300_799)
+                .map(|seconds| self.since_epoch = Some(seconds)),
+            "E*S" | "E1S" | "E2S" | "E3S" | "E4S" | "E5S" | "E6S" => {
+                let most = digits_of_second(element).unwrap_or(usize::MAX);
+                rest.number(2, 0..=60).and_then(|second| {
+                    of_day.2 = second;
+                    match rest.one_of(&['.']) {
+                        Some(_) => rest.fraction(most).map(|micros| self.micros = micros),
+                        None => Some(()),
                     }
-                    (Some('*' | '1'..='9'), Some('S')) => {
-                        let is_part = |each: char| each.is_ascii_digit() || each == '.';
-                        rest.find(|each| !is_part(each)).unwrap_or(rest.len())
-                    }
-                    _ => return Err(unimplemented(format!("the format `{pattern}`"))),
-                };
-                let total = parse_time(&format!("0:0:{}", &rest[..end])).ok_or_else(wrong)?;
-                (second, micros) = (total / 1_000_000, total % 1_000_000);
-                rest = &rest[end..];
+                })
             }
+            "Ez" if rest.one_of(&['Z']).is_some() => {
+                self.zone = Some(TimeZone::UTC);
+                Some(())
+            }
+            "z" | "Ez" => rest.one_of(&['+', '-']).and_then(|sign| {
+                let hours = rest.digits(2..=2).filter(|hours| *hours < 24)?;
+                let mut after = *rest;
+                if element == "Ez" {
+                    after.one_of(&[':']);
+                }
+                let minutes = after.digits(2..=2).filter(|minutes| *minutes < 60);
+                if minutes.is_some() {
+                    *rest = after;
+                }
+                let minutes = hours * 60 + minutes.unwrap_or_default();
+                self.zone = Some(fixed(if sign == '-' { -minutes } else { minutes }));
+                (minutes <= 14 * 60).then_some(())
+            }),
+            "Z" => {
+                let end = rest.0.find(|each: char| each.is_ascii_whitespace()).unwrap_or(rest.0.len());
+                self.zone = Some(zone(&rest.0[..end])?);
+                rest.0 = &rest.0[end..];
+                Some(())
+            }
+            "n" | "t" => {
+                rest.blanks();
+                Some(())
+            }
+            "%" => rest.one_of(&['%']).map(|_| ()),
+            "D" | "x" => return self.all("%m/%d/%y", rest),
+            "F" => return self.all("%Y-%m-%d", rest),
+            "R" => return self.all("%H:%M", rest),
+            "T" | "X" => return self.all("%H:%M:%S", rest),
+            "r" => return self.all("%I:%M:%S %p", rest),
+            "c" => return self.all("%a %b %e %H:%M:%S %Y", rest),
             other => return Err(unimplemented(format!("the format element `%{other}`"))),
+        };
+        Ok(read)
+    }
+
+    /// Reads a format; `None` if the text is another.
+    fn all(&mut self, pattern: &str, rest: &mut Rest<'_>) -> Result<Option<()>, Status> {
+        let mut pattern = Rest(pattern);
+        while let Some(first) = pattern.0.chars().next().filter(|_| !rest.0.is_empty()) {
+            if first.is_ascii_whitespace() {
+                pattern.blanks();
+                rest.blanks();
+                continue;
+            }
+            pattern.0 = &pattern.0[first.len_utf8()..];
+            if first != '%' {
+                if rest.one_of(&[first]).is_none() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let (element, after) = element(pattern.0)?;
+            pattern.0 = after;
+            if self.element(element, !after.starts_with('%'), rest)?.is_none() {
+                return Ok(None);
+            }
         }
+        // Blanks may be left, and elements that read nothing but blanks.
+        rest.blanks();
+        let blanks = pattern.0.replace("%n", " ").replace("%t", " ");
+        Ok(blanks.trim().is_empty().then_some(()))
     }
-    if !rest.trim().is_empty() {
-        return Err(wrong());
+}
+
+/// Reads a time by a format of `PARSE_TIMESTAMP`, in a zone unless the format reads one.
+pub(crate) fn parse(pattern: &str, text: &str, zone: &TimeZone) -> Result<i64, Status> {
+    let wrong = || out_of_range(format!("Failed to parse input string \"{text}\""));
+    let mut rest = Rest(text);
+    rest.blanks();
+    let mut read = Read {
+        date: (1970, 1, 1),
+        century: None,
+        of_century: 0,
+        of_day: (0, 0, 0),
+        micros: 0,
+        is_twelve_hour: false,
+        is_afternoon: false,
+        since_epoch: None,
+        zone: None,
+    };
+    read.all(pattern, &mut rest)?.filter(|()| rest.0.is_empty()).ok_or_else(wrong)?;
+    if let Some(seconds) = read.since_epoch {
+        return checked_timestamp(seconds.checked_mul(MICROS_A_SECOND));
     }
-    if let Some(seconds) = since_epoch {
-        return checked_timestamp(seconds.checked_mul(1_000_000));
+    let (hour, minute, second) = read.of_day;
+    let hour = if read.is_twelve_hour && read.is_afternoon { hour + 12 } else { hour };
+    // A leap second is the next minute.
+    let micros = if second == 60 { 0 } else { read.micros };
+    let of_day = ((hour * 60 + minute) * 60 + second) * MICROS_A_SECOND + micros;
+    let days = days(read.date.0, read.date.1, read.date.2).ok_or_else(wrong)?;
+    checked_timestamp(instant(read.zone.as_ref().unwrap_or(zone), days * MICROS_A_DAY + of_day))
+}
+
+/// Reads a date by a format of `PARSE_DATE`, in days since the epoch.
+pub(crate) fn parse_day(pattern: &str, text: &str) -> Result<i64, Status> {
+    let mut rest = pattern;
+    while let Some((_, after)) = rest.split_once('%') {
+        let (element, after) = element(after)?;
+        if is_of_time(element) {
+            return Err(invalid(format!("Invalid format: %{element} is not allowed for the DATE type.")));
+        }
+        rest = after;
     }
-    if let Some(is_afternoon) = is_afternoon {
-        hour = hour % 12 + 12 * i64::from(is_afternoon);
-    }
-    let part = |number: i64| i32::try_from(number).unwrap_or_default();
-    let days = days(part(year), part(month), part(day)).ok_or_else(wrong)?;
-    let seconds = (hour * 60 + minute) * 60 + second;
-    checked_timestamp(Some(i64::from(days) * MICROS_A_DAY + seconds * 1_000_000 + micros - offset))
+    Ok(parse(pattern, text, &TimeZone::UTC)?.div_euclid(MICROS_A_DAY))
 }
 
 /// A part of a time, such as `DAY`.
@@ -363,102 +550,151 @@ pub(crate) enum Part {
     Minute,
     Hour,
     Day,
-    Week,
+    /// Weeks that begin on a day, of which the first is that of the first such day of the year.
+    Week(Weekday),
     IsoWeek,
     Month,
     Quarter,
     Year,
+    IsoYear,
     DayOfWeek,
     DayOfYear,
 }
 
 impl Part {
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        Some(match &name.to_ascii_uppercase()[..] {
+        let name = name.to_ascii_uppercase();
+        if let Some(day) = name.strip_prefix("WEEK(").and_then(|day| day.strip_suffix(')')) {
+            let day = WEEKDAYS.split(' ').position(|name| name.eq_ignore_ascii_case(day))?;
+            return Weekday::from_sunday_zero_offset(day.try_into().ok()?).ok().map(Self::Week);
+        }
+        Some(match &name[..] {
             "MICROSECOND" => Self::Microsecond,
             "MILLISECOND" => Self::Millisecond,
             "SECOND" => Self::Second,
             "MINUTE" => Self::Minute,
             "HOUR" => Self::Hour,
             "DAY" => Self::Day,
-            "WEEK" => Self::Week,
+            "WEEK" => Self::Week(Weekday::Sunday),
             "ISOWEEK" => Self::IsoWeek,
             "MONTH" => Self::Month,
             "QUARTER" => Self::Quarter,
             "YEAR" => Self::Year,
+            "ISOYEAR" => Self::IsoYear,
             "DAYOFWEEK" => Self::DayOfWeek,
             "DAYOFYEAR" => Self::DayOfYear,
             _ => return None,
         })
     }
 
-    /// Its length, if it always has the same.
+    /// As SQL writes it.
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}").to_uppercase()
+    }
+
+    /// Its length, if it is part of a time of day, or a day.
     pub(crate) fn micros(self) -> Option<i64> {
         Some(match self {
             Self::Microsecond => 1,
             Self::Millisecond => 1000,
-            Self::Second => 1_000_000,
-            Self::Minute => 60_000_000,
-            Self::Hour => 3_600_000_000,
+            Self::Second => MICROS_A_SECOND,
+            Self::Minute => MICROS_A_MINUTE,
+            Self::Hour => 60 * MICROS_A_MINUTE,
             Self::Day => MICROS_A_DAY,
-            Self::Week | Self::IsoWeek => 7 * MICROS_A_DAY,
             _ => return None,
         })
     }
 
-    /// The beginning of the part that has this time.
-    pub(crate) fn truncate(self, micros: i64) -> i64 {
-        let day = micros.div_euclid(MICROS_A_DAY);
-        let (year, month, _) = civil(day);
-        let first = |month: i32| i64::from(days(year, month, 1).unwrap_or_default()) * MICROS_A_DAY;
-        match self {
-            Self::Year => first(1),
-            Self::Quarter => first((month - 1) / 3 * 3 + 1),
-            Self::Month => first(month),
-            // Weeks begin on Sunday, ISO weeks on Monday. The epoch is a Thursday.
-            Self::Week => (day - (day + 4).rem_euclid(7)) * MICROS_A_DAY,
-            Self::IsoWeek => (day - (day + 3).rem_euclid(7)) * MICROS_A_DAY,
-            part => {
-                let length = part.micros().unwrap_or(MICROS_A_DAY);
-                micros.div_euclid(length) * length
+    /// Whether a date has it.
+    pub(crate) fn is_of_date(self) -> bool {
+        self.micros().is_none_or(|micros| micros == MICROS_A_DAY)
+    }
+
+    /// The first day of the part that has this day; `None` if it is before all dates, or the part has no first day.
+    pub(crate) fn first_day(self, days: i64) -> Option<i64> {
+        let date = date_of(days)?;
+        let first = match self {
+            Self::Day => date,
+            Self::Week(first) => date.checked_sub(Span::new().days(date.weekday().since(first))).ok()?,
+            Self::IsoWeek => return Self::Week(Weekday::Monday).first_day(days),
+            Self::Month => date.first_of_month(),
+            Self::Quarter => Date::new(date.year(), (date.month() - 1) / 3 * 3 + 1, 1).ok()?,
+            Self::Year => date.first_of_year(),
+            Self::IsoYear => ISOWeekDate::new(date.iso_week_date().year(), 1, Weekday::Monday).ok()?.date(),
+            _ => return None,
+        };
+        Some(days_of(first))
+    }
+
+    /// The beginning, in a zone, of the part that has this time; `None` if it is before all times, or the part has no beginning.
+    pub(crate) fn truncate(self, micros: i64, zone: &TimeZone) -> Option<i64> {
+        match self.micros() {
+            Some(length) if length < MICROS_A_DAY => {
+                let local = micros + offset(zone, micros);
+                Some(micros - local.rem_euclid(length))
             }
+            _ => instant(zone, self.first_day(day_in(zone, micros))? * MICROS_A_DAY),
         }
     }
 
-    /// The number of the part at this time; `None` if SQL has none that this engine computes.
-    pub(crate) fn extract(self, micros: i64) -> Option<i64> {
-        let (day, of_day) = (micros.div_euclid(MICROS_A_DAY), micros.rem_euclid(MICROS_A_DAY));
-        let (year, month, day_of_month) = civil(day);
-        Some(match self {
-            Self::Microsecond => of_day % 1_000_000,
-            Self::Millisecond => of_day / 1000 % 1000,
-            Self::Second => of_day / 1_000_000 % 60,
-            Self::Minute => of_day / 60_000_000 % 60,
-            Self::Hour => of_day / 3_600_000_000,
-            Self::Day => day_of_month.into(),
-            Self::Month => month.into(),
-            Self::Quarter => i64::from((month - 1) / 3 + 1),
-            Self::Year => year.into(),
-            Self::DayOfWeek => (day + 4).rem_euclid(7) + 1,
-            Self::DayOfYear => day - i64::from(days(year, 1, 1).unwrap_or_default()) + 1,
-            Self::Week | Self::IsoWeek => return None,
+    /// The number of the part at this time in a zone.
+    pub(crate) fn extract(self, micros: i64, zone: &TimeZone) -> Result<i64, Status> {
+        let time = civil(micros + offset(zone, micros))?;
+        let (date, nanos) = (time.date(), i64::from(time.subsec_nanosecond()));
+        Ok(match self {
+            Self::Microsecond => nanos / 1000,
+            Self::Millisecond => nanos / 1_000_000,
+            Self::Second => time.second().into(),
+            Self::Minute => time.minute().into(),
+            Self::Hour => time.hour().into(),
+            Self::Day => date.day().into(),
+            Self::Month => date.month().into(),
+            Self::Quarter => i64::from((date.month() + 2) / 3),
+            Self::Year => date.year().into(),
+            Self::IsoYear => date.iso_week_date().year().into(),
+            Self::IsoWeek => date.iso_week_date().week().into(),
+            Self::Week(first) => {
+                // Days after the last `first`, which may be in the year before.
+                let since = i64::from(date.weekday().since(first));
+                (i64::from(date.day_of_year()) - 1 - since + 7).div_euclid(7)
+            }
+            Self::DayOfWeek => i64::from(date.weekday().to_sunday_zero_offset()) + 1,
+            Self::DayOfYear => date.day_of_year().into(),
         })
     }
 
-    /// Adds `count` of the part to a day.
-    pub(crate) fn add_to_date(self, day: i64, count: i64) -> Option<i64> {
-        let months = match self {
-            Self::Day => return day.checked_add(count),
-            Self::Week => return day.checked_add(count.checked_mul(7)?),
-            Self::Month => count,
-            Self::Quarter => count.checked_mul(3)?,
-            Self::Year => count.checked_mul(12)?,
+    /// Adds `count` of the part to a day; `None` if that is no date, or the part is none that dates add.
+    pub(crate) fn add_to_date(self, days: i64, count: i64) -> Option<i64> {
+        let span = match self {
+            Self::Day => Span::new().try_days(count),
+            Self::Week(Weekday::Sunday) => Span::new().try_weeks(count),
+            Self::Month => Span::new().try_months(count),
+            Self::Quarter => Span::new().try_months(count.checked_mul(3)?),
+            Self::Year => Span::new().try_years(count),
             _ => return None,
         };
-        let (year, month, day) = civil(day);
-        let total = (i64::from(year) * 12 + i64::from(month) - 1).checked_add(months)?;
-        let year = i32::try_from(total.div_euclid(12)).ok().filter(|year| (1..=9999).contains(year))?;
-        let month = i32::try_from(total.rem_euclid(12)).ok()? + 1;
-        days(year, month, day.min(days_in(year, month))).map(i64::from)
+        Some(days_of(date_of(days)?.checked_add(span.ok()?).ok()?))
+    }
+
+    /// How many beginnings of the part are after one day and not after another; `None` if the part has no beginning.
+    pub(crate) fn between(self, from: i64, to: i64) -> Option<i64> {
+        Some(match self {
+            Self::Day => to - from,
+            Self::Week(_) | Self::IsoWeek => (self.first_day(to)? - self.first_day(from)?) / 7,
+            Self::Month | Self::Quarter | Self::Year | Self::IsoYear => {
+                let number = |days| {
+                    let date = date_of(days)?;
+                    let months = i64::from(date.year()) * 12 + i64::from(date.month()) - 1;
+                    Some(match self {
+                        Self::Month => months,
+                        Self::Quarter => months / 3,
+                        Self::Year => date.year().into(),
+                        _ => date.iso_week_date().year().into(),
+                    })
+                };
+                number(to)? - number(from)?
+            }
+            _ => return None,
+        })
     }
 }

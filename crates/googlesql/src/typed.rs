@@ -109,7 +109,7 @@ impl Typed {
                 Expr::Literal(match of {
                     Type::Bytes => Value::Bytes(as_bytes(&text)),
                     Type::Date => time::parse_date(&text).map(Value::Date).ok_or_else(wrong)?,
-                    _ => match time::parse_timestamp(&text) {
+                    _ => match time::parse_timestamp(&text, None) {
                         Ok(micros) => Value::Timestamp(micros),
                         Err(status) if status.code() == Code::OutOfRange => return Err(wrong()),
                         Err(status) => return Err(status),

@@ -104,7 +104,8 @@ impl Value {
                 })?)
             }
             (Type::Date, Kind::DateValue(date)) => {
-                Self::Date(time::days(date.year, date.month, date.day).ok_or_else(|| {
+                let days = time::days(date.year.into(), date.month.into(), date.day.into());
+                Self::Date(days.and_then(|days| i32::try_from(days).ok()).ok_or_else(|| {
                     invalid(format!("{}-{}-{} is no date", date.year, date.month, date.day))
                 })?)
             }
@@ -135,10 +136,10 @@ impl Value {
                 let seconds = micros.div_euclid(1_000_000);
                 Some(Kind::TimestampValue(values::Timestamp { seconds, nanos }))
             }
-            Self::Date(days) => {
-                let (year, month, day) = time::civil(i64::from(*days));
-                Some(Kind::DateValue(values::Date { year, month, day }))
-            }
+            Self::Date(days) => time::date_of(i64::from(*days)).map(|date| {
+                let (year, month, day) = (date.year().into(), date.month().into(), date.day().into());
+                Kind::DateValue(values::Date { year, month, day })
+            }),
             Self::Array(values) | Self::Struct(values) => {
                 Some(array(values.iter().map(Self::to_message).collect()))
             }

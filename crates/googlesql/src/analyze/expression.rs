@@ -263,10 +263,13 @@ impl Analyzer<'_> {
                 functions::call("FLOOR", vec![one(expr)?], start(), self.now)?
             }
             Ast::Extract { field, expr, .. } => {
-                let operand = one(expr)?;
+                let operands = match &**expr {
+                    Ast::AtTimeZone { timestamp, time_zone } => vec![one(timestamp)?, one(time_zone)?],
+                    time => vec![one(time)?],
+                };
                 match &field.to_string().to_ascii_uppercase()[..] {
-                    "DATE" => functions::call("DATE", vec![operand], start(), self.now)?,
-                    name => functions::time_part_call("EXTRACT", vec![operand], time_part(name)?, start())?,
+                    "DATE" => functions::call("DATE", operands, start(), self.now)?,
+                    name => functions::time_part_call("EXTRACT", operands, time_part(name)?, start())?,
                 }
             }
             Ast::Subquery(_) | Ast::Exists { .. } | Ast::InSubquery { .. } => {
@@ -527,26 +530,23 @@ impl Analyzer<'_> {
                 _ => return Err(unimplemented(format!("named arguments of {name}"))),
             }
         }
-        let typed = match exprs.split_last() {
-            Some((Ast::Interval(interval), rest)) if functions::takes_interval(name) => {
+        let all = |exprs: &[&Ast]| -> Result<Vec<Typed>, Status> {
+            exprs.iter().map(|expr| self.expression(expr, place)).collect()
+        };
+        let part = functions::time_part_place(name).filter(|part| *part < exprs.len());
+        let typed = match part.map(|part| (exprs.remove(part), part)) {
+            Some((Ast::Interval(interval), 1)) if functions::takes_interval(name) => {
                 let unit = interval.leading_field.as_ref().map(ToString::to_string).unwrap_or_default();
-                let mut typed =
-                    rest.iter().map(|expr| self.expression(expr, place)).collect::<Result<Vec<_>, _>>()?;
-                typed.push(self.expression(&interval.value, place)?);
-                functions::time_part_call(name, typed, time_part(&unit)?, start)?
+                exprs.push(&interval.value);
+                functions::time_part_call(name, all(&exprs)?, time_part(&unit)?, start)?
             }
-            Some((Ast::Identifier(unit), rest)) if functions::takes_time_part(name) => {
-                let typed =
-                    rest.iter().map(|expr| self.expression(expr, place)).collect::<Result<Vec<_>, _>>()?;
-                functions::time_part_call(name, typed, time_part(&unit.value)?, start)?
+            Some((part @ (Ast::Identifier(_) | Ast::Function(_)), _)) if !functions::takes_interval(name) => {
+                functions::time_part_call(name, all(&exprs)?, time_part(&part.to_string())?, start)?
             }
-            _ => {
-                let typed = exprs
-                    .into_iter()
-                    .map(|expr| self.expression(expr, place))
-                    .collect::<Result<Vec<_>, _>>()?;
-                functions::call(name, typed, start, self.now)?
+            Some((other, _)) => {
+                return Err(invalid_at(format!("`{other}` is no part of a time for {name}"), start));
             }
+            None => functions::call(name, all(&exprs)?, start, self.now)?,
         };
         Ok(match typed.expr {
             Expr::Strict(function, arguments) if is_safe => {

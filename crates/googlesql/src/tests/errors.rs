@@ -11,7 +11,7 @@ async fn table() -> Database {
     database
 }
 
-async fn expect(code: Code, queries: &[(&str, &str)]) {
+pub(super) async fn expect(code: Code, queries: &[(&str, &str)]) {
     let database = table().await;
     for (text, message) in queries {
         let status = match database.run(text, &[]).await {
@@ -93,7 +93,7 @@ async fn a_wrong_query_is_invalid() {
             (r"SELECT '\q'", "Illegal escape sequence"),
             (
                 "SELECT EXTRACT(HOUR FROM DATE '2024-01-01')",
-                "EXTRACT from DATE does not support the part Hour",
+                "EXTRACT from DATE does not support the part HOUR",
             ),
             ("SELECT DATE '24-01-02'", "Could not cast literal \"24-01-02\" to type DATE"),
             ("SELECT 1_000", "Missing whitespace between literal and alias [at 1:9]"),
@@ -130,17 +130,13 @@ async fn what_is_not_served_is_refused_by_name() {
             ("SELECT 5 & 3", "the operator &"),
             ("SELECT 'a' 'b'", "literals that follow each other"),
             ("SELECT 'it''s'", r"write a quote in a literal as \'"),
-            (
-                "SELECT TIMESTAMP('2024-01-01 00:00:00', 'America/New_York')",
-                "the time zone `America/New_York`",
-            ),
-            ("SELECT FORMAT_TIMESTAMP('%Q', TIMESTAMP_SECONDS(0))", "the format element `%Q`"),
+            ("SELECT FORMAT_TIMESTAMP('%J', TIMESTAMP_SECONDS(0))", "the format element `%J`"),
             (r"SELECT REGEXP_CONTAINS('a', r'\pL')", "Unicode classes in regular expressions"),
             (
                 r"SELECT SAFE.REGEXP_CONTAINS('a', x) FROM UNNEST([r'\pL']) AS x",
                 "Unicode classes in regular expressions",
             ),
-            ("SELECT SAFE.FORMAT_TIMESTAMP('%Q', TIMESTAMP_SECONDS(0))", "the format element `%Q`"),
+            ("SELECT SAFE.FORMAT_TIMESTAMP('%J', TIMESTAMP_SECONDS(0))", "the format element `%J`"),
         ],
     )
     .await;

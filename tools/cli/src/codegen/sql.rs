@@ -94,7 +94,8 @@ fn expression(family: &str, column: &ColumnSchema) -> String {
         | CellType::Ipv4Address
         | CellType::Ipv6Address
         | CellType::Json => text(),
-        CellType::Time => format!("CAST({} AS TIMESTAMP)", text()),
+        // A `TIMESTAMP` holds microseconds: CAST fails for nanoseconds, where this rounds down.
+        CellType::Time => format!("PARSE_TIMESTAMP('%FT%H:%M:%E*S%Ez', {})", text()),
         CellType::Date => format!("CAST({} AS DATE)", text()),
         _ => cell,
     }

@@ -1,6 +1,7 @@
 //! SQL, Terraform and Markdown, as text that is committed.
 
 use keyderive::layouts::Layouts;
+use keyderive::{Row, RowKey};
 
 use super::types::{Event, EventKey};
 use super::{codegen, is_as_committed, types, written};
@@ -17,6 +18,49 @@ fn a_table_as_text() {
         written(&codegen("text.json", &layouts, &["--hcl", "--stamp-id", "00005eed", "events"]));
     assert_eq!((code, said.as_str()), (0, ""));
     is_as_committed("events.tf", &text);
+}
+
+/// The embedded engine, for the service, reads times to the microsecond, and names of any characters.
+#[tokio::test]
+async fn queries_read_what_the_client_wrote() {
+    #[derive(RowKey)]
+    struct VisitKey {
+        id: String,
+    }
+
+    #[derive(Row)]
+    struct Visit {
+        at: jiff::Timestamp,
+        seen: chrono::DateTime<chrono::Utc>,
+        day: jiff::civil::Date,
+        #[row(name = "od`d'")]
+        odd: String,
+    }
+
+    let engine = std::sync::Arc::new(keyderive_googlesql::Engine);
+    let client = keyderive::embedded::Bigtable::in_memory().with_query_engine(engine).client();
+    let visits = client.table::<VisitKey, Visit>("visits");
+    visits.create_if_absent().await.unwrap();
+    let at = "2024-01-02T03:04:05.123456789Z";
+    let visit = Visit {
+        at: at.parse().unwrap(),
+        seen: at.parse().unwrap(),
+        day: "2024-01-02".parse().unwrap(),
+        odd: "odd".to_owned(),
+    };
+    visits.put(&VisitKey { id: "a".to_owned() }, &visit).await.unwrap();
+
+    let layouts = Layouts::new().table::<VisitKey, Visit>("visits").to_json();
+    let (code, text, said) = written(&codegen("visits.json", &layouts, &["--sql"]));
+    assert_eq!((code, said.as_str()), (0, ""));
+    let query = text.trim().trim_end_matches(';');
+    let query = format!(
+        "SELECT id, UNIX_MICROS(at), UNIX_MICROS(seen), FORMAT_DATE('%F', day), `od\\`d'` FROM ({query})"
+    );
+    let rows: Vec<(String, i64, i64, String, String)> = client.query(query.as_str()).fetch().await.unwrap();
+    let micros = 1_704_164_645_123_456;
+    let expected = ("a".to_owned(), micros, micros, "2024-01-02".to_owned(), "odd".to_owned());
+    assert_eq!(rows, [expected]);
 }
 
 /// Every layout has a text, and those that SQL cannot compute say why.
