@@ -30,7 +30,7 @@ use crate::faults::{SplitStream, StreamFault, TruncatedStream};
 use crate::filter::Filter;
 use crate::interval::{self, Interval};
 use crate::mutate::{apply, changes, mutate_entries, mutate_row, read_modify_write};
-use crate::query::{self, QueryEngine};
+use crate::query::{self, QueryCaller, QueryEngine};
 use crate::scan::Scan;
 use crate::storage::{Cells, LARGE_BYTES};
 use crate::store::{Bulk, Context, RowChange, SHORT_WORK, Store, WORK_BYTES};
@@ -252,7 +252,10 @@ impl Bigtable for Data {
     ) -> Result<Response<Self::ExecuteQueryStream>, Status> {
         let (engine, faults) = (self.engine()?, StreamFault::of(&request));
         let request = check::routed(request, "name", |message| &message.instance_name)?;
-        let answer = self.worker.read(move |store| query::execute(&*engine, store, request)).await?;
+        let caller = QueryCaller::default();
+        // Dropped with this call, whether it ends or is cancelled.
+        let _guard = caller.guard();
+        let answer = self.worker.read(move |store| query::execute(&*engine, store, request, &caller)).await?;
         Ok(responses(answer, &faults))
     }
 }

@@ -74,7 +74,9 @@ pub use self::faults::{Fault, FaultRule, Faults, Method};
 #[doc(hidden)]
 pub use self::filter::{Re2Error, translate_re2};
 pub use self::interval::Interval;
-pub use self::query::{OnOpen, Query, QueryCell, QueryEngine, QueryTable, QueryTables, RunQuery};
+pub use self::query::{
+    OnOpen, Query, QueryCaller, QueryCell, QueryEngine, QueryTable, QueryTables, RunQuery,
+};
 #[cfg(feature = "serve")]
 pub use self::serve::{ServeSettings, shutdown_signal};
 pub use self::storage::OpenError;

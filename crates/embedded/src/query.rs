@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::{Buf as _, BufMut as _, Bytes};
@@ -67,6 +68,7 @@ pub struct Query {
 pub struct QueryTables<'a> {
     store: &'a Store,
     instance: &'a str,
+    caller: &'a QueryCaller,
 }
 
 impl std::fmt::Debug for QueryTables<'_> {
@@ -76,6 +78,12 @@ impl std::fmt::Debug for QueryTables<'_> {
 }
 
 impl<'a> QueryTables<'a> {
+    /// The caller of the query, who may go before it ends.
+    #[must_use]
+    pub fn caller(&self) -> QueryCaller {
+        self.caller.clone()
+    }
+
     /// The table with this identifier, such as `events`.
     ///
     /// # Errors
@@ -93,6 +101,30 @@ impl<'a> QueryTables<'a> {
     #[must_use]
     pub fn now_micros(&self) -> i64 {
         self.store.now_micros()
+    }
+}
+
+/// Who waits for the answer of a query: a [`QueryEngine`] asks at least every 10,000 rows, and in sorts, whether they still do.
+#[derive(Clone, Debug, Default)]
+pub struct QueryCaller(Arc<AtomicBool>);
+
+impl QueryCaller {
+    /// Whether the caller has cancelled the call, has closed its connection, or has waited until its deadline. Then nobody gets the
+    /// answer, whatever it is.
+    #[must_use]
+    pub fn has_gone(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// What says, when it is dropped, that the caller has gone.
+    pub(super) fn guard(&self) -> impl Drop + use<> {
+        struct Guard(QueryCaller);
+        impl Drop for Guard {
+            fn drop(&mut self) {
+                self.0.0.store(true, Ordering::Relaxed);
+            }
+        }
+        Guard(self.clone())
     }
 }
 
@@ -196,7 +228,8 @@ pub(super) fn prepare(
     let instance = request.instance_name.clone();
     check::instance(&instance)?;
     let query = Query { text: request.query, parameter_types: request.param_types };
-    let metadata = metadata(engine, &query, &QueryTables { store, instance: &instance })?;
+    let tables = QueryTables { store, instance: &instance, caller: &QueryCaller::default() };
+    let metadata = metadata(engine, &query, &tables)?;
     let until = now() + VALID_FOR;
     let prepared = PreparedQuery { instance, query, metadata: metadata.clone(), valid_until: until };
     Ok(PrepareQueryResponse {
@@ -217,6 +250,7 @@ pub(super) fn execute(
     engine: &dyn QueryEngine,
     store: &Store,
     request: ExecuteQueryRequest,
+    caller: &QueryCaller,
 ) -> Result<Vec<ExecuteQueryResponse>, Status> {
     let Some(prepared) = PreparedQuery::decode(request.prepared_query) else {
         return Err(Status::invalid_argument(
@@ -237,7 +271,7 @@ pub(super) fn execute(
         }
     };
     check_parameters(&query.parameter_types, &request.params)?;
-    let tables = QueryTables { store, instance: &instance };
+    let tables = QueryTables { store, instance: &instance, caller };
     if now() >= valid_until {
         return Err(expired());
     }
@@ -454,7 +488,10 @@ impl AnswerWriter {
     }
 
     fn end_batch(&mut self) {
-        let data = Bytes::from(std::mem::take(&mut self.batch));
+        let mut data = std::mem::take(&mut self.batch);
+        // It has grown to twice what it needs, and the whole answer is held.
+        data.shrink_to_fit();
+        let data = Bytes::from(data);
         let batch = PartialResultSet {
             reset: self.messages.is_empty(),
             batch_checksum: (!data.is_empty()).then(|| crc32c::crc32c(&data)),

@@ -8,7 +8,9 @@ use tonic::Status;
 
 use crate::error::{out_of_range, unimplemented};
 use crate::expr::Expr;
-use crate::functions::no_signature;
+use crate::functions::{joined, no_signature};
+use crate::meter::Held;
+use crate::relation::of_entry;
 use crate::typed::Typed;
 use crate::types::Type;
 use crate::value::Value;
@@ -45,6 +47,7 @@ pub(crate) struct State {
     /// Whether all numbers so far are finite, so that their sum has to be.
     is_finite: bool,
     elements: Vec<Value>,
+    held: Held,
     seen: HashSet<Vec<u8>>,
 }
 
@@ -122,6 +125,7 @@ impl Aggregate {
             float: 0.0,
             is_finite: true,
             elements: Vec::new(),
+            held: Held::default(),
             seen: HashSet::new(),
         }
     }
@@ -139,6 +143,8 @@ impl Aggregate {
         if self.is_distinct {
             let mut key = Vec::new();
             value.group_key(&mut key);
+            key.shrink_to_fit();
+            state.held.add(of_entry::<Vec<u8>>() + key.len())?;
             if !state.seen.insert(key) {
                 return Ok(());
             }
@@ -164,7 +170,10 @@ impl Aggregate {
             }
             Kind::Any if state.value.is_null() => state.value = value,
             Kind::Any => {}
-            Kind::Array { .. } | Kind::Text { .. } => state.elements.push(value),
+            Kind::Array { .. } | Kind::Text { .. } => {
+                state.held.add(of_entry::<Value>() + value.bytes())?;
+                state.elements.push(value);
+            }
             Kind::And => {
                 state.value =
                     Value::Bool(value.is_true() && (state.value.is_null() || state.value.is_true()));
@@ -191,13 +200,7 @@ impl Aggregate {
             Kind::Array { .. } => Value::Array(state.elements),
             Kind::Text { delimiter, is_text } => {
                 let parts: Vec<&[u8]> = state.elements.iter().map(Value::raw).collect();
-                let joined = parts.join(&delimiter[..]);
-                match is_text {
-                    true => Value::Text(
-                        String::from_utf8(joined).map_err(|_| out_of_range("a STRING is not UTF-8"))?,
-                    ),
-                    false => Value::Bytes(joined.into()),
-                }
+                joined(*is_text, &parts, delimiter)?
             }
             _ => state.value,
         })

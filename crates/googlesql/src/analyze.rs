@@ -17,7 +17,7 @@ use tonic::Status;
 
 use crate::aggregate::Aggregate;
 use crate::column::Column;
-use crate::error::{invalid, invalid_at, unimplemented};
+use crate::error::{checked_types, invalid, invalid_at, unimplemented};
 use crate::expr::Expr;
 use crate::keys;
 use crate::relation::{Plan, Relation};
@@ -52,10 +52,16 @@ struct Range {
 }
 
 impl Scope {
-    fn add(&mut self, alias: Option<String>, columns: Vec<Column>, read: Rc<RefCell<BTreeSet<usize>>>) {
+    fn add(
+        &mut self,
+        alias: Option<String>,
+        columns: Vec<Column>,
+        read: Rc<RefCell<BTreeSet<usize>>>,
+    ) -> Result<(), Status> {
         let start = self.width;
         self.width += columns.len();
         self.relations.push(Range { alias, columns, start, read });
+        checked_types(self.width)
     }
 
     fn relation(&self, alias: &str) -> Option<&Range> {
@@ -217,8 +223,12 @@ impl<'a> Analyzer<'a> {
             .or_else(|| is_grouped.then(|| Grouping { keys: Vec::new(), aggregates: RefCell::default() }));
         let place = Place { grouping: grouping.as_ref(), ..input };
         let mut items = Vec::new();
+        let mut types = 0;
         for item in &select.projection {
+            let before = items.len();
             self.select_item(item, place, &mut items)?;
+            types += items[before..].iter().map(|(_, typed)| typed.of.count()).sum::<usize>();
+            checked_types(types)?;
         }
         let place = Place { aliases: &select.projection, ..place };
         let having =

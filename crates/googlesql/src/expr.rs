@@ -6,6 +6,7 @@ use std::fmt;
 use tonic::Status;
 
 use crate::error::out_of_range;
+use crate::meter::{self, Held};
 use crate::value::Value;
 
 /// An expression over the columns of a row.
@@ -92,7 +93,12 @@ impl fmt::Debug for Expr {
 impl Expr {
     /// The value for a row.
     pub(crate) fn value(&self, row: &[Value]) -> Result<Value, Status> {
-        let all = |exprs: &[Self]| exprs.iter().map(|expr| expr.value(row)).collect::<Result<Vec<_>, _>>();
+        let all = |exprs| Self::values(exprs, row);
+        let both = |left: &Self, right: &Self| {
+            let left = left.value(row)?;
+            let _held = meter::hold(left.bytes())?;
+            Ok::<_, Status>((left, right.value(row)?))
+        };
         Ok(match self {
             Self::Literal(value) => value.clone(),
             Self::Column(place) => row.get(*place).cloned().unwrap_or(Value::Null),
@@ -103,12 +109,13 @@ impl Expr {
                 _ => Value::Null,
             },
             Self::IsNull(operand) => Value::Bool(operand.value(row)?.is_null()),
-            Self::Compare(comparison, left, right) => match (left.value(row)?, right.value(row)?) {
+            Self::Compare(comparison, left, right) => match both(left, right)? {
                 (Value::Null, _) | (_, Value::Null) => Value::Null,
                 (left, right) => Value::Bool(comparison.holds(left.compare(&right))),
             },
             Self::In(operand, list) => {
                 let value = operand.value(row)?;
+                let _held = meter::hold(value.bytes())?;
                 let mut found =
                     if value.is_null() && !list.is_empty() { Value::Null } else { Value::Bool(false) };
                 for each in if value.is_null() { &[] } else { &list[..] } {
@@ -122,7 +129,7 @@ impl Expr {
                 }
                 found
             }
-            Self::Like(operand, pattern) => match (operand.value(row)?, pattern.value(row)?) {
+            Self::Like(operand, pattern) => match both(operand, pattern)? {
                 (Value::Null, _) | (_, Value::Null) => Value::Null,
                 (Value::Text(text), pattern) => {
                     let text: Vec<char> = text.chars().collect();
@@ -133,7 +140,7 @@ impl Expr {
                     Value::Bool(is_like(bytes.raw(), &LikePattern::new(pattern.raw(), *b"\\%_")?))
                 }
             },
-            Self::StartsWith(operand, prefix) => match (operand.value(row)?, prefix.value(row)?) {
+            Self::StartsWith(operand, prefix) => match both(operand, prefix)? {
                 (Value::Null, _) | (_, Value::Null) => Value::Null,
                 (value, prefix) => Value::Bool(value.raw().starts_with(prefix.raw())),
             },
@@ -154,14 +161,14 @@ impl Expr {
                 }
                 Value::Null
             }
-            Self::Array(elements) => Value::Array(all(elements)?),
-            Self::Struct(fields) => Value::Struct(all(fields)?),
+            Self::Array(elements) => Value::Array(all(elements)?.0),
+            Self::Struct(fields) => Value::Struct(all(fields)?.0),
             Self::Field(operand, place) => match operand.value(row)? {
                 Value::Struct(mut fields) if *place < fields.len() => fields.swap_remove(*place),
                 _ => Value::Null,
             },
             Self::Entry(map, key) => {
-                let (map, key) = (map.value(row)?, key.value(row)?);
+                let (map, key) = both(map, key)?;
                 let entry =
                     map.entries().iter().find(|(name, _)| name.compare(&key) == Some(Ordering::Equal));
                 if key.is_null() {
@@ -170,7 +177,7 @@ impl Expr {
                     entry.map_or(Value::Null, |(_, value)| value.clone())
                 }
             }
-            Self::Element { array, index, from, is_safe } => match (array.value(row)?, index.value(row)?) {
+            Self::Element { array, index, from, is_safe } => match both(array, index)? {
                 (Value::Array(mut elements), Value::Int64(index)) => {
                     let place = index.checked_sub(*from).and_then(|place| usize::try_from(place).ok());
                     match place.filter(|place| *place < elements.len()) {
@@ -182,11 +189,29 @@ impl Expr {
                 _ => Value::Null,
             },
             Self::Strict(function, arguments) => {
-                let values = all(arguments)?;
-                if values.iter().any(Value::is_null) { Value::Null } else { function(&values)? }
+                let (values, held) = all(arguments)?;
+                if values.iter().any(Value::is_null) {
+                    Value::Null
+                } else {
+                    called(function, &values, &held)?
+                }
             }
-            Self::Lenient(function, arguments) => function(&all(arguments)?)?,
+            Self::Lenient(function, arguments) => {
+                let (values, held) = all(arguments)?;
+                called(function, &values, &held)?
+            }
         })
+    }
+
+    /// The values of several expressions, with what they hold.
+    pub(crate) fn values(exprs: &[Self], row: &[Value]) -> Result<(Vec<Value>, Held), Status> {
+        let (mut values, mut held) = (Vec::with_capacity(exprs.len()), Held::default());
+        for expr in exprs {
+            let value = expr.value(row)?;
+            held.add(value.bytes())?;
+            values.push(value);
+        }
+        Ok((values, held))
     }
 
     /// The value of a literal.
@@ -196,6 +221,14 @@ impl Expr {
             _ => None,
         }
     }
+}
+
+/// What a function may hold beside its arguments for each byte of them: their characters, and its result.
+const WORK: usize = 16;
+
+fn called(function: &Function, values: &[Value], arguments: &Held) -> Result<Value, Status> {
+    let _work = meter::hold(arguments.bytes.saturating_mul(WORK))?;
+    function(values)
 }
 
 /// AND or OR: the first operand that decides, even if others are NULL or fail after it.

@@ -12,6 +12,7 @@ use tonic::Status;
 use crate::cast;
 use crate::error::{invalid, invalid_at, out_of_range, unimplemented};
 use crate::expr::Expr;
+use crate::meter;
 use crate::typed::{Form, Typed, type_list, unified};
 use crate::types::Type;
 use crate::value::Value;
@@ -343,7 +344,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                 let mut rest = &units(is_text, &values[0])[..];
                 let set = values.get(1).map(|set| units(is_text, set));
                 let is_trimmed = |unit: &[u8]| match &set {
-                    Some(set) => set.contains(&unit.to_vec()),
+                    Some(set) => set.contains(&unit),
                     None => str::from_utf8(unit).is_ok_and(|unit| unit.chars().all(char::is_whitespace)),
                 };
                 while let Some((_, after)) =
@@ -377,14 +378,16 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                 if from.is_empty() {
                     return Ok(values[0].clone());
                 }
-                made(is_text, split(values[0].raw(), from).join(to))
+                let parts = split(values[0].raw(), from);
+                checked_size(joined_size(&parts, to))?;
+                made(is_text, parts.join(to))
             })
         }
         "REVERSE" => {
             let (found, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
             let is_text = found == 0;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
-                made(is_text, units(is_text, &values[0]).into_iter().rev().flatten().collect())
+                made(is_text, units(is_text, &values[0]).into_iter().rev().flatten().copied().collect())
             })
         }
         "REPEAT" => {
@@ -418,11 +421,14 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                 let delimiter = values.get(1).map_or(&b","[..], |delimiter| delimiter.raw());
                 // The empty value has one empty part.
                 let parts = match delimiter.is_empty() {
-                    true if values[0].raw().is_empty() => vec![Vec::new()],
+                    true if values[0].raw().is_empty() => vec![&b""[..]],
                     true => units(is_text, &values[0]),
-                    false => split(values[0].raw(), delimiter).into_iter().map(<[u8]>::to_vec).collect(),
+                    false => split(values[0].raw(), delimiter),
                 };
-                Ok(Value::Array(parts.into_iter().map(|part| made(is_text, part)).collect::<Result<_, _>>()?))
+                // Each part is an allocation of its own, of which the least has 32 bytes.
+                let _parts = meter::hold(parts.len() * (size_of::<Value>() + 32))?;
+                let parts = parts.into_iter().map(|part| made(is_text, part.to_vec()));
+                Ok(Value::Array(parts.collect::<Result<_, _>>()?))
             })
         }
         "REGEXP_CONTAINS" => {
@@ -600,11 +606,10 @@ fn array_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
         let is_text = found % 2 == 0;
         return Ok(Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
             let for_null = values.get(2).map(Value::raw);
-            let shown = |value: &'_ Value| {
-                if value.is_null() { for_null.map(<[u8]>::to_vec) } else { Some(value.raw().to_vec()) }
-            };
-            let parts: Vec<Vec<u8>> = values[0].elements().iter().filter_map(shown).collect();
-            made(is_text, parts.join(values[1].raw()))
+            let elements = values[0].elements().iter();
+            let parts =
+                elements.filter_map(|value| if value.is_null() { for_null } else { Some(value.raw()) });
+            joined(is_text, &parts.collect::<Vec<_>>(), values[1].raw())
         }));
     }
     let Some(Type::Array(element)) = arguments.all.first().map(|array| array.of.clone()) else {
@@ -847,10 +852,12 @@ fn chars(value: &Value) -> Vec<char> {
 }
 
 /// The characters of a text, or the single bytes, each as its bytes.
-fn units(is_text: bool, value: &Value) -> Vec<Vec<u8>> {
-    match is_text {
-        true => chars(value).into_iter().map(|each| each.to_string().into_bytes()).collect(),
-        false => value.raw().iter().map(|byte| vec![*byte]).collect(),
+fn units(is_text: bool, value: &Value) -> Vec<&[u8]> {
+    match value {
+        Value::Text(text) if is_text => {
+            text.char_indices().map(|(at, each)| &text.as_bytes()[at..at + each.len_utf8()]).collect()
+        }
+        bytes => bytes.raw().chunks(1).collect(),
     }
 }
 
@@ -860,6 +867,17 @@ fn made(is_text: bool, bytes: Vec<u8>) -> Result<Value, Status> {
         true => String::from_utf8(bytes).map(Value::Text).map_err(|_| out_of_range("a STRING is not UTF-8")),
         false => Ok(Value::Bytes(Bytes::from(bytes))),
     }
+}
+
+fn joined_size(parts: &[&[u8]], delimiter: &[u8]) -> usize {
+    let between = delimiter.len().saturating_mul(parts.len().saturating_sub(1));
+    parts.iter().map(|part| part.len()).sum::<usize>().saturating_add(between)
+}
+
+/// Parts with delimiters between them, which may be much longer than what they are of.
+pub(crate) fn joined(is_text: bool, parts: &[&[u8]], delimiter: &[u8]) -> Result<Value, Status> {
+    let _result = meter::hold(joined_size(parts, delimiter))?;
+    made(is_text, parts.join(delimiter))
 }
 
 /// The parts between delimiters, which are not empty.
@@ -897,7 +915,7 @@ fn substr(is_text: bool, values: &[Value]) -> Result<Value, Status> {
     made(is_text, units[start..end.max(start)].concat())
 }
 
-/// The most bytes that `REPEAT`, `LPAD`, `RPAD` and `REGEXP_REPLACE` may produce.
+/// The most bytes that `REPEAT`, `LPAD`, `RPAD`, `REPLACE` and `REGEXP_REPLACE` may produce.
 const MAX_BYTES: usize = 1 << 20;
 
 fn checked_size(bytes: usize) -> Result<(), Status> {
@@ -909,7 +927,7 @@ fn checked_size(bytes: usize) -> Result<(), Status> {
 
 fn pad(is_text: bool, is_left: bool, values: &[Value]) -> Result<Value, Status> {
     let units = units(is_text, &values[0]);
-    let filler = values.get(2).map_or_else(|| vec![b" ".to_vec()], |filler| self::units(is_text, filler));
+    let filler = values.get(2).map_or_else(|| vec![&b" "[..]], |filler| self::units(is_text, filler));
     let Ok(length) = usize::try_from(values[1].int()) else {
         return Err(out_of_range("the length of LPAD and RPAD cannot be negative"));
     };
@@ -920,8 +938,7 @@ fn pad(is_text: bool, is_left: bool, values: &[Value]) -> Result<Value, Status> 
     let missing = length.saturating_sub(units.len());
     let padding = filler.into_iter().cycle().take(missing);
     let kept = units.into_iter().take(length);
-    let all: Vec<Vec<u8>> =
-        if is_left { padding.chain(kept).collect() } else { kept.chain(padding).collect() };
+    let all: Vec<&[u8]> = if is_left { padding.chain(kept).collect() } else { kept.chain(padding).collect() };
     made(is_text, all.concat())
 }
 

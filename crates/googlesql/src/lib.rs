@@ -10,7 +10,7 @@
 //! # #[derive(keyderive::Row)] #[row(family = "cf")] struct User { name: String }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), keyderive::Error> {
-//! let client = Bigtable::in_memory().with_query_engine(Arc::new(Engine)).client();
+//! let client = Bigtable::in_memory().with_query_engine(Arc::new(Engine::default())).client();
 //! let users = client.table::<UserKey, User>("users");
 //! users.create_if_absent().await?;
 //! users.put(&UserKey { id: "ada".to_owned() }, &User { name: "Ada".to_owned() }).await?;
@@ -52,7 +52,8 @@
 //!   or lambda functions.
 //! - Conditions on `_key` by `=`, `<`, `<=`, `>`, `>=`, `IN`, `LIKE` and `STARTS_WITH` read only the rows that they select. Every other
 //!   query reads the whole table, even one with conditions on the fields of a row key schema.
-//! - A prepared query expires after an hour, or when its columns change. The engine holds the whole result in memory.
+//! - A prepared query expires after an hour, or when its columns change. The whole result is held in memory, up to
+//!   [a limit](Engine::memory_limit).
 
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 
@@ -65,6 +66,7 @@ mod expr;
 mod functions;
 mod keys;
 mod lex;
+mod meter;
 mod parse;
 mod relation;
 mod row_key;
@@ -88,8 +90,33 @@ use types::Type;
 use value::Value;
 
 /// Runs SQL over the tables of an embedded Bigtable: pass it to `Bigtable::with_query_engine`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Engine;
+///
+/// A query ends soon after its caller has gone: between two rows, within some milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Engine {
+    memory_limit: usize,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self { memory_limit: 1 << 30 }
+    }
+}
+
+impl Engine {
+    /// Sets how many bytes of rows and values a query may hold, its whole result among them; by default 1 GiB.
+    ///
+    /// ```
+    /// let engine = keyderive_googlesql::Engine::default().memory_limit(64 << 20);
+    /// ```
+    ///
+    /// A query that needs more fails with `RESOURCE_EXHAUSTED`. A function counts its arguments 16 times more while it runs, for what it
+    /// computes. What the query's text takes is not counted.
+    #[must_use]
+    pub fn memory_limit(self, bytes: usize) -> Self {
+        Self { memory_limit: bytes }
+    }
+}
 
 /// The size of the stack on which a query is parsed and run. Both recurse over its expressions, for which the default stack is too small if
 /// the text has many tokens.
@@ -104,6 +131,7 @@ impl QueryEngine for Engine {
         on_open: OnOpen<'_>,
     ) -> Result<(), Status> {
         let work = || {
+            meter::begin(tables.caller(), self.memory_limit);
             let mut typed = BTreeMap::new();
             for (name, of) in &query.parameter_types {
                 let of = Type::of_message(of)?;
@@ -118,7 +146,10 @@ impl QueryEngine for Engine {
                 r#type: Some(column.of.to_message()),
             };
             on_open(relation.columns.iter().map(column).collect(), &mut |row| {
+                let mut held = meter::Held::default();
                 relation.plan.run(&mut |values| {
+                    // The server holds the whole answer.
+                    held.add(relation::bytes(&values))?;
                     row(values.iter().map(Value::to_message).collect());
                     Ok(ControlFlow::Continue(()))
                 })

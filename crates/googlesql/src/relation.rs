@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -12,6 +13,7 @@ use crate::aggregate::{Aggregate, State};
 use crate::column::Column;
 use crate::error::out_of_range;
 use crate::expr::Expr;
+use crate::meter::{self, Held};
 use crate::table::TableScan;
 use crate::types::Type;
 use crate::value::Value;
@@ -90,37 +92,37 @@ pub(crate) enum Versions {
 type Emit<'e> = &'e mut dyn FnMut(Vec<Value>) -> Result<ControlFlow<()>, Status>;
 
 impl Plan<'_> {
-    /// Calls `emit` with each row, until it breaks or fails.
+    /// Calls `emit` with each row, until it breaks or fails, or the caller of the query goes.
     pub(crate) fn run(&self, emit: Emit<'_>) -> Result<(), Status> {
+        let emit = &mut |row| {
+            meter::row()?;
+            emit(row)
+        };
         match self {
             Self::One => emit(Vec::new()).map(drop),
             Self::Scan(scan) => scan.run(emit),
             Self::Unnest { input, array, with_offset, is_outer } => input.run(&mut |row| {
-                let elements = match array.value(&row)? {
-                    Value::Array(elements) if !elements.is_empty() => {
-                        elements.into_iter().zip(0..).map(|(each, at)| (each, Value::Int64(at))).collect()
-                    }
-                    _ if *is_outer => vec![(Value::Null, Value::Null)],
-                    _ => Vec::new(),
+                let before = bytes(&row);
+                let (elements, at) = match array.value(&row)? {
+                    Value::Array(elements) if !elements.is_empty() => (elements, Some(0)),
+                    _ if *is_outer => (vec![Value::Null], None),
+                    _ => (Vec::new(), None),
                 };
-                for (element, at) in elements {
-                    let mut row = row.clone();
-                    row.push(element);
-                    row.extend(with_offset.then_some(at));
-                    if emit(row)?.is_break() {
+                let _held = meter::hold(before + bytes(&elements))?;
+                for (place, element) in (0..).zip(elements) {
+                    let at = at.map_or(Value::Null, |first: i64| Value::Int64(first + place));
+                    // With no room to spare: rows that are kept are many.
+                    let mut longer = Vec::with_capacity(row.len() + 1 + usize::from(*with_offset));
+                    longer.extend_from_slice(&row);
+                    longer.push(element);
+                    longer.extend(with_offset.then_some(at));
+                    if emit(longer)?.is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
                 Ok(ControlFlow::Continue(()))
             }),
-            Self::Unpack { input, columns } => input.run(&mut |row| {
-                for row in unpacked(&row, columns) {
-                    if emit(row)?.is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                }
-                Ok(ControlFlow::Continue(()))
-            }),
+            Self::Unpack { input, columns } => input.run(&mut |row| unpack(&row, columns, emit)),
             Self::Filter { input, condition } => {
                 input.run(&mut |row| match condition.value(&row)?.is_true() {
                     true => emit(row),
@@ -128,7 +130,8 @@ impl Plan<'_> {
                 })
             }
             Self::Project { input, columns } => input.run(&mut |row| {
-                emit(columns.iter().map(|column| column.value(&row)).collect::<Result<_, _>>()?)
+                let (values, _held) = Expr::values(columns, &row)?;
+                emit(values)
             }),
             Self::Truncate { input, count } => input.run(&mut |mut row| {
                 row.truncate(*count);
@@ -136,34 +139,32 @@ impl Plan<'_> {
             }),
             Self::Group { input, keys, aggregates } => group(input, keys, aggregates, emit),
             Self::Distinct { input } => {
-                let mut seen = HashSet::new();
-                input.run(&mut |row| match seen.insert(key_of(&row)) {
-                    true => emit(row),
-                    false => Ok(ControlFlow::Continue(())),
+                let (mut seen, mut held) = (HashSet::new(), Held::default());
+                input.run(&mut |row| {
+                    let key = key_of(&row);
+                    let bytes = of_entry::<Vec<u8>>() + key.len();
+                    if !seen.insert(key) {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                    held.add(bytes)?;
+                    emit(row)
                 })
             }
             Self::Sort { input, by } => {
-                let mut rows = Vec::new();
+                // In a tree, since a sort of many rows in one call would not notice that the caller goes.
+                let (mut rows, mut held) = (BTreeSet::new(), Held::default());
                 input.run(&mut |row| {
-                    rows.push(row);
+                    // The nodes of a tree are at least half full.
+                    held.add(bytes(&row) + 2 * size_of::<Sorted<'_>>())?;
+                    rows.insert(Sorted { row, by, place: rows.len() });
                     Ok(ControlFlow::Continue(()))
                 })?;
-                rows.sort_by(|left: &Vec<Value>, right| {
-                    let compare = |(place, descends, nulls_first): &(usize, bool, bool)| {
-                        let (left, right) = (&left[*place], &right[*place]);
-                        match (left.is_null(), right.is_null()) {
-                            (true, true) => Ordering::Equal,
-                            (true, false) if *nulls_first => Ordering::Less,
-                            (true, false) => Ordering::Greater,
-                            (false, true) if *nulls_first => Ordering::Greater,
-                            (false, true) => Ordering::Less,
-                            _ if *descends => right.sort_order(left),
-                            _ => left.sort_order(right),
-                        }
-                    };
-                    by.iter().map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-                });
-                emit_all(rows, emit)
+                for Sorted { row, .. } in rows {
+                    if emit(row)?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
             }
             Self::Limit { input, limit, offset } => {
                 let mut skipped = count(offset.as_ref())?.unwrap_or(0);
@@ -185,13 +186,56 @@ impl Plan<'_> {
     }
 }
 
-fn emit_all(rows: impl IntoIterator<Item = Vec<Value>>, emit: Emit<'_>) -> Result<(), Status> {
-    for row in rows {
-        if emit(row)?.is_break() {
-            break;
-        }
+/// A row that is sorted.
+struct Sorted<'a> {
+    row: Vec<Value>,
+    by: &'a [(usize, bool, bool)],
+    /// Among the rows as they come, which decides between equal ones.
+    place: usize,
+}
+
+impl Ord for Sorted<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let compare = |(place, descends, nulls_first): &(usize, bool, bool)| {
+            let (left, right) = (&self.row[*place], &other.row[*place]);
+            match (left.is_null(), right.is_null()) {
+                (true, true) => Ordering::Equal,
+                (true, false) if *nulls_first => Ordering::Less,
+                (true, false) => Ordering::Greater,
+                (false, true) if *nulls_first => Ordering::Greater,
+                (false, true) => Ordering::Less,
+                _ if *descends => right.sort_order(left),
+                _ => left.sort_order(right),
+            }
+        };
+        let order = self.by.iter().map(compare).find(|order| order.is_ne());
+        order.unwrap_or_else(|| self.place.cmp(&other.place))
     }
-    Ok(())
+}
+
+impl PartialOrd for Sorted<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Sorted<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Sorted<'_> {}
+
+/// What a row takes in memory.
+pub(crate) fn bytes(row: &[Value]) -> usize {
+    row.iter().map(Value::bytes).sum()
+}
+
+/// What an entry takes in a list or a hash table that grows to twice its size: it may be the only one since it has grown, and of a table an
+/// eighth stays free.
+pub(crate) const fn of_entry<T>() -> usize {
+    5 * size_of::<T>() / 2
 }
 
 /// The number of LIMIT or OFFSET.
@@ -209,6 +253,7 @@ fn count(expr: Option<&Expr>) -> Result<Option<u64>, Status> {
 fn key_of(values: &[Value]) -> Vec<u8> {
     let mut key = Vec::new();
     values.iter().for_each(|value| value.group_key(&mut key));
+    key.shrink_to_fit();
     key
 }
 
@@ -217,16 +262,24 @@ fn group(input: &Plan<'_>, keys: &[Expr], aggregates: &[Aggregate], emit: Emit<'
     let states = || aggregates.iter().map(Aggregate::state).collect::<Vec<State>>();
     let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
     let mut groups: Vec<(Vec<Value>, Vec<State>)> = Vec::new();
+    let mut held = Held::default();
     if keys.is_empty() {
         groups.push((Vec::new(), states()));
         places.insert(Vec::new(), 0);
     }
     input.run(&mut |row| {
-        let values = keys.iter().map(|key| key.value(&row)).collect::<Result<Vec<_>, _>>()?;
-        let place = *places.entry(key_of(&values)).or_insert_with(|| {
-            groups.push((values, states()));
-            groups.len() - 1
-        });
+        let (values, _held) = Expr::values(keys, &row)?;
+        let key = key_of(&values);
+        let entries = of_entry::<(Vec<u8>, usize)>() + of_entry::<(Vec<Value>, Vec<State>)>();
+        let bytes = entries + size_of::<State>() * aggregates.len() + key.len() + bytes(&values);
+        let place = match places.entry(key) {
+            Entry::Occupied(place) => *place.get(),
+            Entry::Vacant(place) => {
+                held.add(bytes)?;
+                groups.push((values, states()));
+                *place.insert(groups.len() - 1)
+            }
+        };
         if let Some((_, states)) = groups.get_mut(place) {
             for (aggregate, state) in aggregates.iter().zip(states) {
                 aggregate.add(state, &row)?;
@@ -245,8 +298,8 @@ fn group(input: &Plan<'_>, keys: &[Expr], aggregates: &[Aggregate], emit: Emit<'
     Ok(())
 }
 
-/// The rows of a row of versions.
-fn unpacked(row: &[Value], columns: &[Versions]) -> Vec<Vec<Value>> {
+/// Emits the rows of a row of versions.
+fn unpack(row: &[Value], columns: &[Versions], emit: Emit<'_>) -> Result<ControlFlow<()>, Status> {
     let timestamp = |version: &Value| match version.elements() {
         [Value::Timestamp(micros), _] => Some(*micros),
         _ => None,
@@ -277,7 +330,14 @@ fn unpacked(row: &[Value], columns: &[Versions]) -> Vec<Vec<Value>> {
         });
         values.chain([Value::Timestamp(micros)]).collect()
     };
-    timestamps.into_iter().rev().map(row_at).collect()
+    for micros in timestamps.into_iter().rev() {
+        let row: Vec<Value> = row_at(micros);
+        let _held = meter::hold(bytes(&row))?;
+        if emit(row)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The values of the versions of a column, if it has some.

@@ -1,5 +1,6 @@
 //! Queries, through the services of an embedded Bigtable.
 
+mod callers;
 mod changes;
 mod documented;
 mod errors;
@@ -43,7 +44,7 @@ struct Answer {
 
 impl Database {
     fn new() -> Self {
-        Self { bigtable: Bigtable::in_memory().with_query_engine(Arc::new(Engine)) }
+        Self { bigtable: Bigtable::in_memory().with_query_engine(Arc::new(Engine::default())) }
     }
 
     /// Creates a table with these families, of which those with `+` at their end are sums.

@@ -30,6 +30,16 @@ impl Type {
         Self::Array(Box::new(element))
     }
 
+    /// How many types it consists of.
+    pub(crate) fn count(&self) -> usize {
+        1 + match self {
+            Self::Array(element) => element.count(),
+            Self::Map(key, value) => key.count() + value.count(),
+            Self::Struct(fields) => fields.iter().map(|(_, of)| of.count()).sum(),
+            _ => 0,
+        }
+    }
+
     pub(crate) fn map(key: Self, value: Self) -> Self {
         Self::Map(Box::new(key), Box::new(value))
     }

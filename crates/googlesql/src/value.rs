@@ -50,6 +50,17 @@ impl Value {
         }
     }
 
+    /// What it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let all = |values: &[Self]| values.iter().map(Self::bytes).sum();
+        size_of::<Self>()
+            + match self {
+                Self::Array(values) | Self::Struct(values) => all(values),
+                Self::Map(entries) => entries.iter().map(|(key, value)| key.bytes() + value.bytes()).sum(),
+                value => value.raw().len(),
+            }
+    }
+
     pub(crate) fn int(&self) -> i64 {
         match self {
             Self::Int64(number) => *number,

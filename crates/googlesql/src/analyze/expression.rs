@@ -11,7 +11,7 @@ use tonic::Status;
 use super::{Analyzer, Place, at};
 use crate::aggregate::{Aggregate, is_aggregate};
 use crate::cast::cast;
-use crate::error::{invalid, invalid_at, out_of_range, unimplemented};
+use crate::error::{checked_types, invalid, invalid_at, out_of_range, unimplemented};
 use crate::expr::{Comparison, Expr};
 use crate::functions::{self, no_signature};
 use crate::parse;
@@ -227,6 +227,7 @@ impl Analyzer<'_> {
             Ast::Struct { values, fields } if fields.is_empty() => {
                 let mut of = Vec::new();
                 let mut exprs = Vec::new();
+                let mut types = 0;
                 for value in values {
                     let (name, value) = match value {
                         Ast::Named { expr, name } => (name.value.clone(), &**expr),
@@ -235,6 +236,8 @@ impl Analyzer<'_> {
                     let typed = one(value)?;
                     of.push((name, typed.of));
                     exprs.push(typed.expr);
+                    types += of.last().map_or(0, |(_, of)| of.count());
+                    checked_types(types)?;
                 }
                 Typed::new(Expr::Struct(exprs), Type::Struct(of))
             }

@@ -109,7 +109,7 @@ impl<'a> Analyzer<'a> {
             other => return Err(unimplemented(format!("`{other}` in FROM"))),
         };
         let Relation { plan, columns, read } = relation;
-        scope.add(alias, columns, read);
+        scope.add(alias, columns, read)?;
         Ok(plan)
     }
 
@@ -136,7 +136,7 @@ impl<'a> Analyzer<'a> {
         let mut columns = vec![Column::new(alias.clone().unwrap_or_default(), *element)];
         columns.extend(offset.map(|name| Column::new(name, Type::Int64)));
         let with_offset = offset.is_some();
-        scope.add(None, columns, Rc::default());
+        scope.add(None, columns, Rc::default())?;
         Ok(Plan::Unnest { input: Box::new(input), array: typed.expr, with_offset, is_outer })
     }
 

@@ -22,7 +22,7 @@ impl QueryEngine for Growing {
         tables: &QueryTables<'_>,
         on_open: OnOpen<'_>,
     ) -> Result<(), Status> {
-        Engine.open(query, parameters, tables, &mut |columns, run| {
+        Engine::default().open(query, parameters, tables, &mut |columns, run| {
             let id = format!("f{}", columns.len());
             on_open(columns, &mut |row| {
                 let modification = Modification {

@@ -31,7 +31,7 @@ fn at(seconds: u64) -> SystemTime {
 }
 
 async fn events() -> (Bigtable, Client) {
-    let bigtable = Bigtable::in_memory().with_query_engine(Arc::new(Engine));
+    let bigtable = Bigtable::in_memory().with_query_engine(Arc::new(Engine::default()));
     let client = bigtable.client();
     let events = client.table::<EventKey, Event>("events");
     events.create_if_absent().await.unwrap();
@@ -110,7 +110,7 @@ struct ReadingKey {
 
 #[tokio::test]
 async fn ordered_keys_are_columns_of_their_types() {
-    let client = Bigtable::in_memory().with_query_engine(Arc::new(Engine)).client();
+    let client = Bigtable::in_memory().with_query_engine(Arc::new(Engine::default())).client();
     let readings = client.table::<ReadingKey, Event>("readings");
     readings.create_if_absent().await.unwrap();
     let mut expected = Vec::new();

@@ -55,6 +55,9 @@ struct Limits {
     /// How many MiB unfinished requests may have together; further ones are rejected. One request may have 256 MiB
     #[arg(long, value_name = "MIB", default_value_t = 512)]
     request_memory: usize,
+    /// How many MiB of rows and values a query may hold, its result among them
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    query_memory: usize,
     /// How many seconds open requests may take after the process is asked to end
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     grace: u32,
@@ -101,8 +104,9 @@ impl Serve {
         writeln!(out, "export BIGTABLE_EMULATOR_HOST={}", listener.local_addr().map_err(Failure::failed)?)?;
         writeln!(out, "# cbt -project keyderive -instance local ls")?;
         out.flush()?;
+        let engine = Engine::default().memory_limit(self.limits.query_memory.saturating_mul(1 << 20));
         bigtable
-            .with_query_engine(Arc::new(Engine))
+            .with_query_engine(Arc::new(engine))
             .serve_with(listener, shutdown_signal, |settings| self.limits.apply(settings))
             .await
             .map_err(Failure::failed)?;

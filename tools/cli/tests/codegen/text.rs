@@ -37,7 +37,7 @@ async fn queries_read_what_the_client_wrote() {
         odd: String,
     }
 
-    let engine = std::sync::Arc::new(keyderive_googlesql::Engine);
+    let engine = std::sync::Arc::new(keyderive_googlesql::Engine::default());
     let client = keyderive::embedded::Bigtable::in_memory().with_query_engine(engine).client();
     let visits = client.table::<VisitKey, Visit>("visits");
     visits.create_if_absent().await.unwrap();
