@@ -74,8 +74,6 @@ const UNSERVED: &[&str] = &[
     "HLL_COUNT.MERGE_PARTIAL",
     "INITCAP",
     "INSTR",
-    "IS_INF",
-    "IS_NAN",
     "JSON_QUERY",
     "JSON_QUERY_ARRAY",
     "JSON_VALUE",
@@ -146,6 +144,10 @@ pub(crate) fn not_found(name: &str, at: Location) -> Status {
 
 /// No function of this name takes such arguments.
 pub(crate) fn no_signature(what: &str, arguments: &[Typed], at: Location) -> Status {
+    // Structs whose fields have common types have one in GoogleSQL.
+    if arguments.len() > 1 && arguments.iter().all(|argument| matches!(argument.of, Type::Struct(_))) {
+        return unimplemented(format!("{what} of structs of several types: {}", type_list(arguments)));
+    }
     invalid_at(format!("No matching signature for {what} for argument types: {}", type_list(arguments)), at)
 }
 
@@ -499,6 +501,13 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         "ABS" | "SIGN" | "FLOOR" | "CEIL" | "CEILING" | "TRUNC" | "ROUND" | "SQRT" | "EXP" | "LN"
         | "LOG10" | "POW" | "POWER" | "LOG" | "MOD" | "DIV" | "SAFE_DIVIDE" | "IEEE_DIVIDE" => {
             number_function(arguments)?
+        }
+        "IS_NAN" | "IS_INF" => {
+            let is_nan = name == "IS_NAN";
+            Typed::strict(Bool, arguments.into_one(&[Float64])?, move |values| {
+                let number = values[0].float();
+                Ok(Value::Bool(if is_nan { number.is_nan() } else { number.is_infinite() }))
+            })
         }
         "GREATEST" | "LEAST" => {
             arguments.count(1..=usize::MAX)?;

@@ -70,6 +70,11 @@ fn foreign_syntax(tokens: &[TokenWithSpan]) -> Option<&'static str> {
         (&["TABLESAMPLE"], "TABLESAMPLE"),
         (&["COLLATE"], "COLLATE"),
     ];
+    if let Some(Token::Word(word)) = tokens.first().map(|first| &first.token)
+        && matches!(word.keyword, Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE | Keyword::MERGE)
+    {
+        return Some("statements other than SELECT");
+    }
     let is = |token: &TokenWithSpan, word: &&str| token.token.to_string().eq_ignore_ascii_case(word);
     let has = |words: &[&str]| {
         tokens

@@ -114,7 +114,12 @@ fn one(section: &str, defaults: &mut Vec<String>) -> Result<Option<Section>, Str
         }
     };
     let query = query.trim().trim_end_matches(';').trim_end().to_owned();
-    Ok(Some(Section::Query { id, query: with_parameters(&query, &parameters), features, expected }))
+    Ok(Some(Section::Query {
+        id,
+        query: with_types(&with_parameters(&query, &parameters)),
+        features,
+        expected,
+    }))
 }
 
 /// Where the bracket at the start closes.
@@ -207,6 +212,30 @@ fn uncommented(query: &str) -> String {
         _ => out.push_str(token),
     });
     out.trim().to_owned()
+}
+
+/// The names of types that Bigtable has, where the reference has others: `CAST(x AS DOUBLE)`.
+fn with_types(query: &str) -> String {
+    let mut tokens: Vec<&str> = Vec::new();
+    for_each_token(query, |token, _| tokens.push(token));
+    let near = |at: usize, step: isize| {
+        let mut at = at.checked_add_signed(step);
+        while let Some(place) = at
+            && tokens.get(place).is_some_and(|token| token.trim().is_empty())
+        {
+            at = place.checked_add_signed(step);
+        }
+        at.and_then(|at| tokens.get(at)).map(|token| token.to_ascii_uppercase()).unwrap_or_default()
+    };
+    let shown = (0..tokens.len()).map(|at| {
+        let is_type = matches!(&near(at, -1)[..], "AS" | "<") && matches!(&near(at, 1)[..], ")" | ">");
+        match &tokens[at].to_ascii_uppercase()[..] {
+            "DOUBLE" if is_type => "FLOAT64",
+            "FLOAT" if is_type => "FLOAT32",
+            _ => tokens[at],
+        }
+    });
+    shown.collect()
 }
 
 fn with_parameters(query: &str, parameters: &[(String, String)]) -> String {

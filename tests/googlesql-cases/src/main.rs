@@ -98,6 +98,20 @@ const FEATURES: &[&str] = &[
 
 /// The types of which no literal can be written.
 const UNWRITABLE: &[&str] = &["PROTO", "ENUM", "RANGE", "MAP", "TOKENLIST", "GRAPH_PATH", "TESTENUM"];
+/// Files of statements, functions and types that Bigtable does not have, by the start of their names.
+const FOREIGN_FILES: &[&str] = &[
+    "dml_",
+    "proto_",
+    "anonymization",
+    "differential_privacy",
+    "replace_fields",
+    "enum_",
+    "pico_",
+    "nano_",
+    "hll_",
+    "aead",
+    "graph_",
+];
 /// The longest query that is kept, in bytes.
 const LONGEST: usize = 1500;
 
@@ -215,6 +229,9 @@ fn class(Case { name, query, features, expected, .. }: &Case) -> (String, usize)
         }
         _ if let Some(name) = called => (format!("the functions {name}"), FEW),
         (_, Some(feature)) => (format!("the feature {feature}"), FEW),
+        _ if let Some(file) = FOREIGN_FILES.iter().find(|file| name.starts_with(**file)) => {
+            (format!("the files {file}"), FEW)
+        }
         _ if let Some(name) = refused => (format!("the functions {name}"), SOME),
         // The engine compares no arrays and no structs.
         _ if COMPARISONS.contains(&&name[..]) && (query.contains("ARRAY<") || query.contains("STRUCT(")) => {

@@ -183,7 +183,7 @@ impl Analyzer<'_> {
                 let (Ast::Array(array), Type::Array(element)) = (&**expr, self.data_type(data_type)?) else {
                     return Err(unimplemented(format!("the expression `{ast}`")));
                 };
-                let coerced = |element_ast: &Ast| self.element(one(element_ast)?, &element, element_ast);
+                let coerced = |element_ast: &Ast| Self::element(one(element_ast)?, &element, element_ast);
                 let elements = array.elem.iter().map(coerced).collect::<Result<_, _>>()?;
                 Typed::new(Expr::Array(elements), Type::Array(element))
             }
@@ -258,7 +258,7 @@ impl Analyzer<'_> {
                 let mut exprs = Vec::with_capacity(fields.len());
                 for (value, field) in values.iter().zip(fields) {
                     let field_type = self.data_type(&field.field_type)?;
-                    exprs.push(self.element(one(value)?, &field_type, value)?);
+                    exprs.push(Self::element(one(value)?, &field_type, value)?);
                     of.push((
                         field.field_name.as_ref().map(|name| name.value.clone()).unwrap_or_default(),
                         field_type,
@@ -278,6 +278,12 @@ impl Analyzer<'_> {
                     of.push((name, typed.of));
                     exprs.push(typed.expr);
                 }
+                Typed::new(Expr::Struct(exprs), Type::Struct(of))
+            }
+            // A struct whose fields have no names.
+            Ast::Tuple(values) => {
+                let (exprs, of) =
+                    all(values)?.into_iter().map(|typed| (typed.expr, (String::new(), typed.of))).unzip();
                 Typed::new(Expr::Struct(exprs), Type::Struct(of))
             }
             Ast::Function(function) => self.function(function, place)?,
@@ -319,14 +325,17 @@ impl Analyzer<'_> {
     }
 
     /// A value where the type of an array or a struct says what it is.
-    fn element(&self, value: Typed, of: &Type, ast: &Ast) -> Result<Expr, Status> {
-        let coerced = value.coerced(of)?;
-        coerced.map(|typed| typed.expr).map_err(|other| {
-            invalid_at(
+    fn element(value: Typed, of: &Type, ast: &Ast) -> Result<Expr, Status> {
+        match value.coerced(of)? {
+            Ok(typed) => Ok(typed.expr),
+            Err(Typed { of: found @ Type::Struct(_), .. }) if matches!(of, Type::Struct(_)) => {
+                Err(unimplemented(format!("a {found} where a {of} is needed")))
+            }
+            Err(other) => Err(invalid_at(
                 format!("an expression of type {} does not coerce to {of}", other.of),
                 ast.span().start,
-            )
-        })
+            )),
+        }
     }
 
     /// A parameter. Unlike a literal, it does not become another type by itself.

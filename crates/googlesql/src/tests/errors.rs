@@ -115,6 +115,7 @@ async fn what_is_not_served_is_refused_by_name() {
         Code::Unimplemented,
         &[
             ("INSERT INTO t VALUES (1)", "statements other than SELECT"),
+            ("UPDATE t SET f = 1 WHERE TRUE ASSERT_ROWS_MODIFIED 1", "statements other than SELECT"),
             ("WITH x AS (SELECT 1) SELECT * FROM x", "the embedded Bigtable's SQL does not support WITH"),
             ("SELECT _key FROM t UNION ALL SELECT _key FROM t", "UNION"),
             ("SELECT a._key FROM t a JOIN t b ON a._key = b._key", "JOIN other than with UNNEST"),
@@ -141,6 +142,11 @@ async fn what_is_not_served_is_refused_by_name() {
             ("SELECT BIT_AND(DISTINCT x) FROM UNNEST([1]) AS x", "the function BIT_AND"),
             ("SELECT LAST_DAY(DATE '2024-02-01', MONTH)", "the function LAST_DAY"),
             ("SELECT ARRAY_LAST_N([1], 1)", "the function ARRAY_LAST_N"),
+            ("SELECT [STRUCT(1), STRUCT(1.5)]", "the elements of an array of structs of several types"),
+            (
+                "SELECT ARRAY<STRUCT<DATE>>[STRUCT('2024-01-01')]",
+                "a STRUCT<STRING> where a STRUCT<DATE> is needed",
+            ),
             ("SELECT [1] = [1]", "comparisons of ARRAY<INT64>"),
             ("SELECT NULLIF([1], [1])", "comparisons of ARRAY<INT64>"),
             ("SELECT GREATEST([1], [2])", "comparisons of ARRAY<INT64>"),

@@ -203,6 +203,7 @@ async fn numbers_are_exact_or_an_error() {
             ("SELECT SAFE_DIVIDE(1e308, 1e-10), SAFE_DIVIDE(1, 0), SAFE_DIVIDE(CAST('inf' AS FLOAT64), 2), IEEE_DIVIDE(1, 0)", &["NULL, NULL, inf, inf"]),
             ("SELECT LOG(CAST('inf' AS FLOAT64), 0.5), LOG(8, 2), LOG(CAST('-inf' AS FLOAT64), 2), LOG(2, CAST('inf' AS FLOAT64))", &["-inf, 3.0, NaN, NaN"]),
             ("SELECT TRUNC(1.6e308, -308), ROUND(1.6e308, -309), TRUNC(5e-324, 323), ROUND(1.1125369292536007e-308, 308)", &["1e308, 0.0, 0.0, 1e-308"]),
+            ("SELECT IS_NAN(CAST('nan' AS FLOAT64)), IS_NAN(1), IS_INF(CAST('-inf' AS FLOAT32)), IS_INF(NULL)", &["true, false, true, NULL"]),
             ("SELECT LN(CAST('-inf' AS FLOAT64)), LOG10(CAST('-inf' AS FLOAT64)), LOG(2, CAST('-inf' AS FLOAT64))", &["NaN, NaN, NaN"]),
             ("SELECT SQRT(CAST('inf' AS FLOAT64)), SQRT(CAST('nan' AS FLOAT64)), LN(CAST('inf' AS FLOAT64))", &["inf, NaN, inf"]),
             ("SELECT ARRAY_INCLUDES([CAST('nan' AS FLOAT64), 1.0], CAST('nan' AS FLOAT64)), ARRAY_INCLUDES([1.0, NULL], 1.0)", &["false, true"]),
@@ -240,6 +241,7 @@ async fn the_type_of_an_array_or_a_struct_decides_over_its_values() {
             ("ARRAY<INT64>[1, 2], ARRAY<FLOAT64>[1, 2.5][0], ARRAY<BYTES>['a', NULL], ARRAY<DATE>['2024-02-29']", "[1, 2], 1.0, [a, NULL], [2024-2-29]"),
             ("ARRAY<STRUCT<a INT64, b ARRAY<FLOAT64>>>[(STRUCT(1 AS x, [2.5] AS y))], ARRAY<INT64>[ARRAY<INT64>[3, 4][1]]", "[(1, [2.5])], [4]"),
             ("STRUCT<a FLOAT64, BYTES>(1, 'x'), STRUCT<a INT64>(7).a, CAST(STRUCT(1 AS b) AS STRUCT<a INT64>).a", "(1.0, x), 7, 1"),
+            ("(1, 'a'), (1, STRUCT(2 AS b))", "(1, \"a\"), (1, (2))"),
             ("IF(TRUE, [1, 2], [1.5]), ARRAY_CONCAT([1, NULL], [1.5]), 'x' IN UNNEST([])", "[1.0, 2.0], [1.0, NULL, 1.5], false"),
         ])
         .await;
