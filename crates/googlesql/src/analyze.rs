@@ -19,6 +19,7 @@ use crate::aggregate::Aggregate;
 use crate::column::Column;
 use crate::error::{checked_types, invalid, invalid_at, unimplemented};
 use crate::expr::Expr;
+use crate::functions::not_comparable;
 use crate::keys;
 use crate::relation::{Plan, Relation};
 use crate::typed::Typed;
@@ -269,10 +270,8 @@ impl<'a> Analyzer<'a> {
                 }
             };
             if !columns[at].of.is_ordered() {
-                return Err(invalid_at(
-                    format!("ORDER BY does not support expressions of type {}", columns[at].of),
-                    order.expr.span().start,
-                ));
+                let wrong = format!("ORDER BY does not support expressions of type {}", columns[at].of);
+                return Err(not_comparable(invalid_at(wrong, order.expr.span().start), &columns[at].of));
             }
             by.push((at, descends, nulls_first));
         }
@@ -419,12 +418,37 @@ impl<'a> Analyzer<'a> {
                 let all: Vec<&Range> = place.scope.relations.iter().collect();
                 self.wildcard(&all, options, place, items)?;
             }
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                let alias = name.to_string();
-                let alias = alias.trim_matches('`');
-                let range = place.scope.relation(alias);
-                let range = range.ok_or_else(|| invalid(format!("Unrecognized name: {alias}")))?;
-                self.wildcard(&[range], options, place, items)?;
+            SelectItem::QualifiedWildcard(kind, options) => {
+                let value = match kind {
+                    SelectItemQualifiedWildcardKind::ObjectName(name) => {
+                        let names: Vec<Ident> =
+                            name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
+                        if let [alias] = &names[..]
+                            && let Some(range) = place.scope.relation(&alias.value)
+                        {
+                            return self.wildcard(&[range], options, place, items);
+                        }
+                        match <[Ident; 1]>::try_from(names) {
+                            Ok([name]) => ast::Expr::Identifier(name),
+                            Err(names) => ast::Expr::CompoundIdentifier(names),
+                        }
+                    }
+                    SelectItemQualifiedWildcardKind::Expr(expr) => expr.clone(),
+                };
+                let typed = self.expression(&value, place)?;
+                let Type::Struct(fields) = typed.of else {
+                    return Err(invalid_at(
+                        format!("Dot-star is not supported for type {}", typed.of),
+                        value.span().start,
+                    ));
+                };
+                if *options != WildcardAdditionalOptions::default() {
+                    return Err(unimplemented("options of the fields of a struct"));
+                }
+                for (at, (name, of)) in fields.into_iter().enumerate() {
+                    let field = Expr::Field(Box::new(self.expression(&value, place)?.expr), at);
+                    items.push((name, Typed::new(field, of)));
+                }
             }
             other => return Err(unimplemented(format!("`{other}` in a SELECT list"))),
         }

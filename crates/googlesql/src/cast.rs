@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use tonic::Status;
 
-use crate::error::{invalid, out_of_range};
+use crate::error::{invalid, out_of_range, unimplemented};
 use crate::expr::Expr;
 use crate::time;
 use crate::typed::{Form, Typed};
@@ -17,6 +17,13 @@ pub(crate) fn cast(from: Typed, to: Type, is_safe: bool) -> Result<Typed, Status
         || (from.form == Form::EmptyArray && matches!(to, Type::Array(_)))
     {
         return Ok(Typed::new(from.expr, to));
+    }
+    // A struct with other names is the same value.
+    if matches!(to, Type::Struct(_)) && from.becomes(&to) {
+        return Ok(Typed::new(from.expr, to));
+    }
+    if matches!((&from.of, &to), (Type::Array(_), Type::Array(_)) | (Type::Struct(_), Type::Struct(_))) {
+        return Err(unimplemented(format!("casts from {} to {to}", from.of)));
     }
     let Some(function) = function(&from.of, &to) else {
         return Err(invalid(format!("Invalid cast from {} to {to}", from.of)));

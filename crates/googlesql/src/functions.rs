@@ -27,6 +27,13 @@ const UNSERVED: &[&str] = &[
     "ARRAY_FILTER",
     "ARRAY_TRANSFORM",
     "ARRAY_SLICE",
+    "ARRAY_FIRST_N",
+    "ARRAY_LAST_N",
+    "ARRAY_OFFSET",
+    "ARRAY_OFFSETS",
+    "ARRAY_FIND_ALL",
+    "ARRAY_REMOVE_FIRST_N",
+    "ARRAY_REMOVE_LAST_N",
     "ARRAY_IS_DISTINCT",
     "ARRAY_INCLUDES_ALL",
     "ARRAY_INCLUDES_ANY",
@@ -71,8 +78,6 @@ const UNSERVED: &[&str] = &[
     "HLL_COUNT.MERGE_PARTIAL",
     "INITCAP",
     "INSTR",
-    "IS_INF",
-    "IS_NAN",
     "JSON_QUERY",
     "JSON_QUERY_ARRAY",
     "JSON_VALUE",
@@ -138,15 +143,32 @@ pub(crate) fn not_found(name: &str, at: Location) -> Status {
     if time_part_place(name).is_some() {
         return invalid_at(format!("{name} without a part of a time, such as DAY"), at);
     }
-    match UNSERVED.contains(&name) {
-        true => unimplemented(format!("the function {name}")),
-        false => invalid_at(format!("Function not found: {name}"), at),
-    }
+    invalid_at(format!("Function not found: {name}"), at)
 }
 
 /// No function of this name takes such arguments.
 pub(crate) fn no_signature(what: &str, arguments: &[Typed], at: Location) -> Status {
+    // Structs whose fields have common types have one in GoogleSQL.
+    if arguments.len() > 1 && arguments.iter().all(|argument| matches!(argument.of, Type::Struct(_))) {
+        return unimplemented(format!("{what} of structs of several types: {}", type_list(arguments)));
+    }
     invalid_at(format!("No matching signature for {what} for argument types: {}", type_list(arguments)), at)
+}
+
+/// The values of this type have no order here. Those of arrays and structs have one in GoogleSQL.
+pub(crate) fn not_comparable(wrong: Status, of: &Type) -> Status {
+    match of {
+        Type::Array(_) | Type::Struct(_) => unimplemented(format!("comparisons of {of}")),
+        _ => wrong,
+    }
+}
+
+/// Fails for a function that the service has and this engine does not.
+pub(crate) fn check_served(name: &str) -> Result<(), Status> {
+    match UNSERVED.contains(&name) {
+        true => Err(unimplemented(format!("the function {name}"))),
+        false => Ok(()),
+    }
 }
 
 /// The arguments of a call, as they are taken one after the other.
@@ -209,7 +231,6 @@ use Type::{Bool, Bytes as Blob, Float32, Float64, Int64, Text};
 #[expect(clippy::too_many_lines, reason = "a row for each function")]
 pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Result<Typed, Status> {
     let arguments = Arguments { name, all, at };
-    let text = |value: &Value| Value::Text(String::from_utf8_lossy(value.raw()).into_owned());
     let int = |number: usize| Value::Int64(i64::try_from(number).unwrap_or(i64::MAX));
     Ok(match name {
         // Maps.
@@ -240,9 +261,13 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                 .map(|bytes| Ok(Value::Float32(f32::from_be_bytes(of_size(bytes)?))));
             Ok(Value::Array(elements.collect::<Result<_, Status>>()?))
         }),
-        "SAFE_CONVERT_BYTES_TO_STRING" => {
-            Typed::strict(Text, arguments.into_one(&[Blob])?, move |values| Ok(text(&values[0])))
-        }
+        "SAFE_CONVERT_BYTES_TO_STRING" => Typed::strict(Text, arguments.into_one(&[Blob])?, |values| {
+            // Each byte that is no UTF-8 becomes a character of its own.
+            let shown = |chunk: std::str::Utf8Chunk<'_>| {
+                format!("{}{}", chunk.valid(), "\u{fffd}".repeat(chunk.invalid().len()))
+            };
+            Ok(Value::Text(values[0].raw().utf8_chunks().map(shown).collect()))
+        }),
         "TO_HEX" => Typed::strict(Text, arguments.into_one(&[Blob])?, |values| {
             Ok(Value::Text(values[0].raw().iter().map(|byte| format!("{byte:02x}")).collect()))
         }),
@@ -433,28 +458,50 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         }
         "REGEXP_CONTAINS" => {
             let (found, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
-            let regex = Pattern::new(found == 0, &arguments[1])?;
+            let regex = Pattern::new(found == 0, &arguments[1]);
             Typed::strict(Bool, arguments, move |values| {
                 Ok(Value::Bool(regex.compiled(&values[1])?.is_match(values[0].raw())))
             })
         }
         "REGEXP_EXTRACT" | "REGEXP_SUBSTR" => {
-            let (found, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
-            let is_text = found == 0;
-            let regex = Pattern::new(is_text, &arguments[1])?;
+            let signatures: &[&[Type]] = &[
+                &[Text, Text],
+                &[Blob, Blob],
+                &[Text, Text, Int64],
+                &[Blob, Blob, Int64],
+                &[Text, Text, Int64, Int64],
+                &[Blob, Blob, Int64, Int64],
+            ];
+            let (found, arguments) = arguments.into_any(signatures)?;
+            let is_text = found % 2 == 0;
+            let regex = Pattern::new(is_text, &arguments[1]);
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
                 let regex = regex.compiled(&values[1])?;
                 if regex.captures_len() > 2 {
                     return Err(out_of_range("Regular expression has more than one capturing group"));
                 }
-                let found = regex.captures(values[0].raw()).and_then(|groups| groups.get(groups.len() - 1));
+                let number = |place: usize, what: &str| {
+                    let number = values.get(place).map_or(1, Value::int) - 1;
+                    usize::try_from(number)
+                        .map_err(|_| out_of_range(format!("{what} of REGEXP_EXTRACT must be positive")))
+                };
+                let (position, occurrence) = (number(2, "the position")?, number(3, "the occurrence")?);
+                let units = units(is_text, &values[0]);
+                if position > units.len() {
+                    return Ok(Value::Null);
+                }
+                let rest = units[position..].concat();
+                let found = regex
+                    .captures_iter(&rest)
+                    .nth(occurrence)
+                    .and_then(|groups| groups.get(groups.len() - 1));
                 found.map_or(Ok(Value::Null), |found| made(is_text, found.as_bytes().to_vec()))
             })
         }
         "REGEXP_REPLACE" => {
             let (found, arguments) = arguments.into_any(&[&[Text, Text, Text], &[Blob, Blob, Blob]])?;
             let is_text = found == 0;
-            let regex = Pattern::new(is_text, &arguments[1])?;
+            let regex = Pattern::new(is_text, &arguments[1]);
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
                 replaced(is_text, &regex.compiled(&values[1])?, values[0].raw(), values[2].raw())
             })
@@ -464,12 +511,19 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         | "LOG10" | "POW" | "POWER" | "LOG" | "MOD" | "DIV" | "SAFE_DIVIDE" | "IEEE_DIVIDE" => {
             number_function(arguments)?
         }
+        "IS_NAN" | "IS_INF" => {
+            let is_nan = name == "IS_NAN";
+            Typed::strict(Bool, arguments.into_one(&[Float64])?, move |values| {
+                let number = values[0].float();
+                Ok(Value::Bool(if is_nan { number.is_nan() } else { number.is_infinite() }))
+            })
+        }
         "GREATEST" | "LEAST" => {
             arguments.count(1..=usize::MAX)?;
             let wrong = arguments.wrong();
             let (arguments, of) = arguments.unified()?;
             if !of.is_ordered() {
-                return Err(wrong);
+                return Err(not_comparable(wrong, &of));
             }
             let sought = if name == "GREATEST" { Ordering::Greater } else { Ordering::Less };
             Typed::strict(of, arguments, move |values| {
@@ -513,7 +567,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             let wrong = arguments.wrong();
             let (arguments, of) = arguments.unified()?;
             if !of.is_ordered() {
-                return Err(wrong);
+                return Err(not_comparable(wrong, &of));
             }
             let exprs = arguments.into_iter().map(|typed| typed.expr).collect();
             Typed::new(
@@ -719,12 +773,13 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
                     return Ok(as_float(is_narrow, 0.0));
                 }
                 let rounded = |number: f64| if is_round { number.round() } else { number.trunc() };
-                // A power of ten is exact, and its inverse is not.
-                let scale = 10f64.powi(digits.abs());
+                // A number has the nearest power of ten, and no inverse of it; a subnormal number needs two powers.
+                let power = |digits: i32| format!("1e{digits}").parse().unwrap_or(f64::INFINITY);
+                let (first, second) = (digits.min(f64::MAX_10_EXP), (digits - f64::MAX_10_EXP).max(0));
                 let rounded = if digits < 0 {
-                    rounded(number / scale) * scale
+                    rounded(number / power(-digits)) * power(-digits)
                 } else {
-                    rounded(number * scale) / scale
+                    rounded(number * power(first) * power(second)) / power(second) / power(first)
                 };
                 let rounded = as_float(is_narrow, rounded);
                 match rounded.float().is_finite() {
@@ -758,7 +813,7 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
                 let Some(base) = values.get(1).map(Value::float) else {
                     return logarithm("LOG", number.ln(), values);
                 };
-                if number == f64::NEG_INFINITY || base == f64::INFINITY {
+                if number == f64::NEG_INFINITY || base.is_infinite() {
                     return Ok(Value::Float64(f64::NAN));
                 }
                 match base <= 0.0 || base == 1.0 {
@@ -788,6 +843,7 @@ fn as_float(is_narrow: bool, number: f64) -> Value {
 /// A logarithm of a number, which has to be above zero.
 fn logarithm(name: &str, result: f64, values: &[Value]) -> Result<Value, Status> {
     match values[0].float() <= 0.0 {
+        true if values[0].float() == f64::NEG_INFINITY => Ok(Value::Float64(f64::NAN)),
         true => Err(floating_point_error(name, values)),
         false => finite(name, result, values),
     }
@@ -813,13 +869,20 @@ fn distance(is_cosine: bool, left: &[Value], right: &[Value]) -> Result<Value, S
     if left.iter().chain(right).any(Value::is_null) {
         return Err(out_of_range("an element of a vector is NULL"));
     }
+    let checked = |number: f64| match number.is_finite()
+        || left.iter().chain(right).any(|each| !each.float().is_finite())
+    {
+        true => Ok(number),
+        false => Err(out_of_range("double overflow in the distance of two vectors")),
+    };
     let pairs = || left.iter().map(Value::float).zip(right.iter().map(Value::float));
     if !is_cosine {
-        return Ok(Value::Float64(pairs().map(|(left, right)| (left - right).powi(2)).sum::<f64>().sqrt()));
+        let sum = checked(pairs().map(|(left, right)| (left - right).powi(2)).sum::<f64>())?;
+        return Ok(Value::Float64(sum.sqrt()));
     }
     let product: f64 = pairs().map(|(left, right)| left * right).sum();
     let length = |vector: &[Value]| vector.iter().map(|each| each.float().powi(2)).sum::<f64>().sqrt();
-    match length(left) * length(right) {
+    match checked(length(left) * length(right))? {
         0.0 => Err(out_of_range("Cannot compute cosine distance against zero vector")),
         lengths => Ok(Value::Float64(1.0 - product / lengths)),
     }
@@ -945,19 +1008,19 @@ fn pad(is_text: bool, is_left: bool, values: &[Value]) -> Result<Value, Status> 
 /// A regular expression, compiled once if it is a literal.
 struct Pattern {
     is_text: bool,
-    literal: Option<Regex>,
+    literal: Option<Result<Regex, Status>>,
 }
 
 impl Pattern {
-    fn new(is_text: bool, pattern: &Typed) -> Result<Self, Status> {
+    fn new(is_text: bool, pattern: &Typed) -> Self {
         let literal = pattern.expr.as_literal().filter(|pattern| !pattern.is_null());
-        Ok(Self { is_text, literal: literal.map(|pattern| compiled(is_text, pattern)).transpose()? })
+        Self { is_text, literal: literal.map(|pattern| compiled(is_text, pattern)) }
     }
 
     fn compiled(&self, pattern: &Value) -> Result<Regex, Status> {
         match &self.literal {
             // A clone shares the program.
-            Some(literal) => Ok(literal.clone()),
+            Some(literal) => literal.clone(),
             None => compiled(self.is_text, pattern),
         }
     }

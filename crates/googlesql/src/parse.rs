@@ -16,9 +16,12 @@ use crate::value::Value;
 /// Parses a query.
 pub(crate) fn parse(text: &str) -> Result<Box<Query>, Status> {
     let dialect = BigQueryDialect {};
-    let tokens = adapted(lex::tokens(text)?);
-    let statements = Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements();
-    let mut statements = statements.map_err(|error| invalid(format!("Syntax error: {error}")))?;
+    let tokens = with_typed_arrays(adapted(lex::tokens(text)?))?;
+    let parsed = Parser::new(&dialect).with_tokens_with_locations(tokens.clone()).parse_statements();
+    let mut statements = parsed.map_err(|error| match foreign_syntax(&tokens) {
+        Some(what) => unimplemented(what),
+        None => invalid(format!("Syntax error: {error}")),
+    })?;
     match (statements.pop(), statements.is_empty()) {
         (Some(Statement::Query(query)), true) => Ok(query),
         (Some(_), true) => Err(unimplemented("statements other than SELECT")),
@@ -45,6 +48,92 @@ fn adapted(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         adapted.push(token);
     }
     adapted
+}
+
+/// What GoogleSQL has and the parser does not.
+fn foreign_syntax(tokens: &[TokenWithSpan]) -> Option<&'static str> {
+    // Words and signs that follow each other.
+    const KNOWN: [(&[&str], &str); 15] = [
+        (&["|>"], "pipe syntax"),
+        (&["@", "{"], "hints"),
+        (&["->"], "lambda functions"),
+        (&["WITH", "OFFSET"], "WITH OFFSET after another array than that of UNNEST"),
+        (&["CORRESPONDING"], "CORRESPONDING"),
+        (&["FULL", "UNION"], "FULL UNION"),
+        (&["NEW"], "NEW"),
+        (&["SELECT", "AS"], "SELECT AS a type"),
+        (&["STRUCT", "(", ")"], "structs without fields"),
+        (&["STRUCT", "<", ">"], "structs without fields"),
+        (&["STRUCT", "<>"], "structs without fields"),
+        (&["RANGE", "<"], "the type RANGE"),
+        (&["INTERVAL"], "this INTERVAL"),
+        (&["TABLESAMPLE"], "TABLESAMPLE"),
+        (&["COLLATE"], "COLLATE"),
+    ];
+    if let Some(Token::Word(word)) = tokens.first().map(|first| &first.token)
+        && matches!(word.keyword, Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE | Keyword::MERGE)
+    {
+        return Some("statements other than SELECT");
+    }
+    let is = |token: &TokenWithSpan, word: &&str| token.token.to_string().eq_ignore_ascii_case(word);
+    let has = |words: &[&str]| {
+        tokens
+            .windows(words.len())
+            .any(|window| window.iter().zip(words).all(|(token, word)| is(token, word)))
+    };
+    KNOWN.iter().find(|(words, _)| has(words)).map(|(_, what)| *what)
+}
+
+/// Writes `ARRAY<T>[…]`, which the parser does not have, as `([…]::ARRAY<T>)`: GoogleSQL has no `::`.
+///
+/// # Errors
+/// A shift, which the parser does not have for this dialect.
+fn with_typed_arrays(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, Status> {
+    // Where each type with `<` begins that has not ended.
+    let (mut open, mut arrays) = (Vec::new(), Vec::new());
+    for (at, TokenWithSpan { token, .. }) in tokens.iter().enumerate() {
+        let is_type = at > 0
+            && matches!(&tokens[at - 1].token, Token::Word(word) if matches!(word.keyword, Keyword::ARRAY | Keyword::STRUCT | Keyword::MAP));
+        match token {
+            Token::Lt if is_type => open.push(at - 1),
+            Token::Gt | Token::ShiftRight if !open.is_empty() => {
+                let kept = open.len().saturating_sub(if *token == Token::Gt { 1 } else { 2 });
+                let start = open.drain(kept..).next().unwrap_or_default();
+                let is_array =
+                    matches!(&tokens[start].token, Token::Word(word) if word.keyword == Keyword::ARRAY);
+                if is_array && tokens.get(at + 1).is_some_and(|next| next.token == Token::LBracket) {
+                    arrays.push((start, at + 1));
+                }
+            }
+            Token::ShiftLeft | Token::ShiftRight => {
+                return Err(unimplemented(format!("the operator {token}")));
+            }
+            Token::Arrow => return Err(unimplemented("lambda functions")),
+            // Types have no parentheses: it was a comparison with a column of this name.
+            Token::LParen | Token::RParen => open.clear(),
+            _ => {}
+        }
+    }
+    // Brackets that close an array come after the arrays inside it.
+    for (start, bracket) in arrays.into_iter().rev() {
+        let mut depth = 0;
+        let end = tokens[bracket..].iter().position(|token| {
+            match token.token {
+                Token::LBracket => depth += 1,
+                Token::RBracket => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        let Some(end) = end.map(|end| bracket + end + 1) else { continue };
+        let with = |token: Token| TokenWithSpan { token, span: tokens[start].span };
+        let (left, cast, right) = (with(Token::LParen), with(Token::DoubleColon), with(Token::RParen));
+        let written = &tokens[start..end];
+        let (of, elements) = written.split_at(bracket - start);
+        let typed = [&[left], elements, &[cast], of, &[right]].concat();
+        tokens.splice(start..end, typed);
+    }
+    Ok(tokens)
 }
 
 /// The value of a literal, and its type; `None` for NULL.

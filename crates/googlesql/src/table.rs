@@ -12,6 +12,7 @@ use keyderive_proto::admin::r#type::aggregate::Aggregator;
 use tonic::Status;
 
 use crate::column::Column;
+use crate::error::invalid;
 use crate::row_key;
 use crate::types::Type;
 use crate::value::Value;
@@ -26,6 +27,8 @@ pub(crate) struct Temporal {
     pub(crate) until: Option<i64>,
     /// The most versions of a value.
     pub(crate) latest: Option<usize>,
+    /// The argument that is NULL, as a parameter is while a query is prepared.
+    pub(crate) null: Option<String>,
 }
 
 /// Reads a table.
@@ -89,6 +92,9 @@ impl<'a> TableScan<'a> {
         &self,
         emit: &mut dyn FnMut(Vec<Value>) -> Result<ControlFlow<()>, Status>,
     ) -> Result<(), Status> {
+        if let Some(name) = &self.temporal.null {
+            return Err(invalid(format!("the argument `{name}` of a table is NULL")));
+        }
         let read = self.read.borrow().clone();
         self.table.visit(self.intervals.clone(), |key, mut cells| {
             self.keep_versions(&mut cells);
@@ -118,7 +124,7 @@ impl<'a> TableScan<'a> {
 
     /// Removes the versions that the query does not read.
     fn keep_versions(&self, cells: &mut Vec<QueryCell>) {
-        let Temporal { with_history, from, until, latest } = self.temporal;
+        let Temporal { with_history, from, until, latest, .. } = self.temporal;
         cells.retain(|cell| {
             let at = cell.timestamp_micros;
             from.is_none_or(|from| at >= from) && until.is_none_or(|until| at < until)

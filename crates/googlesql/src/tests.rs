@@ -2,6 +2,7 @@
 
 mod callers;
 mod changes;
+mod compliance;
 mod documented;
 mod errors;
 mod keyderive_client;
@@ -116,7 +117,12 @@ impl Database {
         self.mutate(table, key, mutation::Mutation::AddToCell(add)).await;
     }
 
-    async fn run(&self, text: &str, parameters: &[(&str, Kind, value::Kind)]) -> Result<Answer, Status> {
+    /// The columns of a query, and the values of its rows one after the other.
+    async fn values(
+        &self,
+        text: &str,
+        parameters: &[(&str, Kind, value::Kind)],
+    ) -> Result<(Vec<ColumnMetadata>, Vec<Value>), Status> {
         let typed = |kind: &Kind| Type { kind: Some(kind.clone()) };
         let request = PrepareQueryRequest {
             instance_name: INSTANCE.to_owned(),
@@ -146,16 +152,18 @@ impl Database {
                 data.extend(batch.batch_data);
             }
         }
-        let values = ProtoRows::decode(Bytes::from(data)).unwrap().values;
+        Ok((schema.columns, ProtoRows::decode(Bytes::from(data)).unwrap().values))
+    }
+
+    async fn run(&self, text: &str, parameters: &[(&str, Kind, value::Kind)]) -> Result<Answer, Status> {
+        let (columns, values) = self.values(text, parameters).await?;
         let row = |row: &[Value]| {
-            let shown = row
-                .iter()
-                .zip(&schema.columns)
-                .map(|(value, column)| show(value, column.r#type.as_ref().unwrap()));
+            let shown =
+                row.iter().zip(&columns).map(|(value, column)| show(value, column.r#type.as_ref().unwrap()));
             shown.collect::<Vec<_>>().join(", ")
         };
-        let rows = values.chunks(schema.columns.len()).map(row).collect();
-        Ok(Answer { columns: schema.columns.iter().map(show_column).collect(), rows })
+        let rows = values.chunks(columns.len()).map(row).collect();
+        Ok(Answer { columns: columns.iter().map(show_column).collect(), rows })
     }
 
     /// The rows of a query.

@@ -41,8 +41,13 @@ pub(crate) fn checked_date(days: Option<i64>) -> Result<i32, Status> {
 
 /// Days since the epoch; `None` if the calendar from 1 to 9999 has no such day.
 pub(crate) fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    let year = i16::try_from(year).ok().filter(|year| *year > 0)?;
-    Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok().map(days_of)
+    day_of(year, month, day).filter(|days| DAYS.contains(days))
+}
+
+/// As [`days`], also before the first date: a time on such a day may be a timestamp in another zone.
+fn day_of(year: i64, month: i64, day: i64) -> Option<i64> {
+    let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?);
+    date.ok().map(days_of)
 }
 
 fn days_of(date: Date) -> i64 {
@@ -163,7 +168,7 @@ impl<'t> Rest<'t> {
         self.one_of(&['-'])?;
         let month = self.digits(1..=2)?;
         self.one_of(&['-'])?;
-        days(year, month, self.digits(1..=2)?)
+        day_of(year, month, self.digits(1..=2)?)
     }
 
     /// `[H]H:[M]M:[S]S[.F]`, in microseconds.
@@ -207,7 +212,7 @@ const MONTHS: &str = "January February March April May June July August Septembe
 /// Reads `YYYY-[M]M-[D]D`.
 pub(crate) fn parse_date(text: &str) -> Option<i32> {
     let mut rest = Rest(text);
-    let days = rest.date().filter(|_| rest.0.is_empty())?;
+    let days = rest.date().filter(|days| rest.0.is_empty() && DAYS.contains(days))?;
     i32::try_from(days).ok()
 }
 
@@ -325,14 +330,13 @@ fn digits_of_second(element: &str) -> Option<usize> {
     element.strip_prefix('E')?.strip_suffix('S')?.parse().ok().filter(|digits| *digits <= 15)
 }
 
-/// An element of a format after its `%`, such as `Y` and `E4Y`, and what follows it.
-fn element(format: &str) -> Result<(&str, &str), Status> {
+/// An element of a format after its `%`, such as `Y` and `E4Y`, and what follows it; `None` if the format ends before.
+fn element(format: &str) -> Option<(&str, &str)> {
     let after = format.strip_prefix('E').map_or(0, |after| {
         1 + after.find(|each: char| !each.is_ascii_digit() && each != '*').unwrap_or_default()
     });
-    let last = format[after..].chars().next();
-    let last = last.ok_or_else(|| out_of_range("Format string cannot end with a single '%'"))?;
-    Ok(format.split_at(after + last.len_utf8()))
+    let last = format[after..].chars().next()?;
+    Some(format.split_at(after + last.len_utf8()))
 }
 
 /// Shows a time by a format of `FORMAT_TIMESTAMP` or `FORMAT_DATE`.
@@ -340,8 +344,9 @@ pub(crate) fn format(pattern: &str, shown: &Shown) -> Result<String, Status> {
     let mut out = String::new();
     let mut rest = pattern;
     while let Some((before, after)) = rest.split_once('%') {
+        // What is no element is shown as it is.
+        let Some((element, after)) = element(after) else { break };
         out.push_str(before);
-        let (element, after) = element(after)?;
         out.push_str(&shown.element(element)?);
         rest = after;
     }
@@ -486,7 +491,8 @@ impl Read {
                 }
                 continue;
             }
-            let (element, after) = element(pattern.0)?;
+            let ends = || out_of_range("Format string cannot end with a single '%'");
+            let (element, after) = element(pattern.0).ok_or_else(ends)?;
             pattern.0 = after;
             if self.element(element, !after.starts_with('%'), rest)?.is_none() {
                 return Ok(None);
@@ -531,8 +537,7 @@ pub(crate) fn parse(pattern: &str, text: &str, zone: &TimeZone) -> Result<i64, S
 /// Reads a date by a format of `PARSE_DATE`, in days since the epoch.
 pub(crate) fn parse_day(pattern: &str, text: &str) -> Result<i64, Status> {
     let mut rest = pattern;
-    while let Some((_, after)) = rest.split_once('%') {
-        let (element, after) = element(after)?;
+    while let Some((element, after)) = rest.split_once('%').and_then(|(_, after)| element(after)) {
         if is_of_time(element) {
             return Err(invalid(format!("Invalid format: %{element} is not allowed for the DATE type.")));
         }

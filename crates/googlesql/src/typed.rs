@@ -89,17 +89,13 @@ impl Typed {
         }
         let expr = match (self.form, self.expr) {
             (Form::Texts | Form::Numbers, Expr::Array(elements)) => {
-                let Type::Array(element) = of else {
+                let (Type::Array(element), Type::Array(from)) = (of, &self.of) else {
                     return Ok(Ok(Self::new(Expr::Array(elements), of.clone())));
                 };
-                let (form, from) = if self.form == Form::Texts {
-                    (Form::Text, Type::Text)
-                } else {
-                    (Form::Number, Type::Float64)
-                };
+                let form = if self.form == Form::Texts { Form::Text } else { Form::Number };
                 let mut coerced = Vec::with_capacity(elements.len());
                 for expr in elements {
-                    let literal = Self { expr, of: from.clone(), form };
+                    let literal = Self { expr, of: (**from).clone(), form };
                     coerced.push(literal.coerced(element)?.unwrap_or_else(|same| same).expr);
                 }
                 Expr::Array(coerced)

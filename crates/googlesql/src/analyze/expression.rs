@@ -13,7 +13,7 @@ use crate::aggregate::{Aggregate, is_aggregate};
 use crate::cast::cast;
 use crate::error::{checked_types, invalid, invalid_at, out_of_range, unimplemented};
 use crate::expr::{Comparison, Expr};
-use crate::functions::{self, no_signature};
+use crate::functions::{self, no_signature, not_comparable};
 use crate::parse;
 use crate::time::Part;
 use crate::typed::{Form, Typed, unified};
@@ -111,21 +111,28 @@ impl Analyzer<'_> {
                         let operand = exprs.next().unwrap_or(Expr::Literal(Value::Null));
                         Typed::new(Expr::In(Box::new(operand), exprs.collect()), Type::Bool)
                     }
-                    Ok((operands, _)) | Err(operands) => {
-                        return Err(no_signature("operator IN", &operands, start()));
+                    Ok((operands, of)) => {
+                        return Err(not_comparable(no_signature("operator IN", &operands, start()), &of));
                     }
+                    Err(operands) => return Err(no_signature("operator IN", &operands, start())),
                 };
                 if *negated { not(found) } else { found }
             }
             Ast::InUnnest { expr, array_expr, negated } => {
                 let (value, array) = (one(expr)?, one(array_expr)?);
                 // A value decides before literals in the array, and a literal after them.
-                let array = match value.form {
-                    Form::Value => array.coerced(&Type::array(value.of.clone()))?.unwrap_or_else(|same| same),
+                let array = match (value.form, array.form) {
+                    (Form::Value, _) | (_, Form::EmptyArray) => {
+                        array.coerced(&Type::array(value.of.clone()))?.unwrap_or_else(|same| same)
+                    }
                     _ => array,
                 };
                 let element = match &array.of {
                     Type::Array(element) if element.is_ordered() => (**element).clone(),
+                    Type::Array(element) => {
+                        let wrong = no_signature("operator IN UNNEST", &[value, Typed::null()], start());
+                        return Err(not_comparable(wrong, element));
+                    }
                     _ => return Err(no_signature("operator IN UNNEST", &[value, array], start())),
                 };
                 let value = match value.coerced(&element)? {
@@ -147,9 +154,13 @@ impl Analyzer<'_> {
             Ast::Between { expr, negated, low, high } => {
                 let between = match unified(vec![one(expr)?, one(low)?, one(high)?])? {
                     Ok((operands, of)) if of.is_ordered() => between(operands),
-                    Ok((operands, _)) | Err(operands) => {
-                        return Err(no_signature("operator BETWEEN", &operands, start()));
+                    Ok((operands, of)) => {
+                        return Err(not_comparable(
+                            no_signature("operator BETWEEN", &operands, start()),
+                            &of,
+                        ));
                     }
+                    Err(operands) => return Err(no_signature("operator BETWEEN", &operands, start())),
                 };
                 if *negated { not(between) } else { between }
             }
@@ -167,6 +178,15 @@ impl Analyzer<'_> {
             }
             Ast::BinaryOp { .. } => self.binary(ast, place)?,
             Ast::UnaryOp { op, expr } => self.unary(*op, expr, place)?,
+            // `ARRAY<T>[…]`, as it is written for the parser.
+            Ast::Cast { kind: CastKind::DoubleColon, expr, data_type, .. } => {
+                let (Ast::Array(array), Type::Array(element)) = (&**expr, self.data_type(data_type)?) else {
+                    return Err(unimplemented(format!("the expression `{ast}`")));
+                };
+                let coerced = |element_ast: &Ast| Self::element(one(element_ast)?, &element, element_ast);
+                let elements = array.elem.iter().map(coerced).collect::<Result<_, _>>()?;
+                Typed::new(Expr::Array(elements), Type::Array(element))
+            }
             Ast::Cast { kind, expr, data_type, array: false, format: None } => {
                 let is_safe = match kind {
                     CastKind::Cast => false,
@@ -210,7 +230,10 @@ impl Analyzer<'_> {
                     let (expr, of) = (Expr::Array(Vec::new()), Type::array(Type::Int64));
                     return Ok(Typed { expr, of, form: Form::EmptyArray });
                 }
-                let are = |form: Form| elements.iter().all(|element| element.form == form);
+                let are = |form: Form| {
+                    elements.iter().any(|element| element.form == form)
+                        && elements.iter().all(|element| element.form == form || element.form == Form::Null)
+                };
                 let form = match (are(Form::Text), are(Form::Number)) {
                     (true, _) => Form::Texts,
                     (_, true) => Form::Numbers,
@@ -224,7 +247,26 @@ impl Analyzer<'_> {
                 let exprs = elements.into_iter().map(|typed| typed.expr).collect();
                 Typed { expr: Expr::Array(exprs), of: Type::array(of), form }
             }
-            Ast::Struct { values, fields } if fields.is_empty() => {
+            Ast::Struct { values, fields } if !fields.is_empty() => {
+                if values.len() != fields.len() {
+                    return Err(invalid_at(
+                        "STRUCT constructor has another number of values than its type",
+                        start(),
+                    ));
+                }
+                let mut of = Vec::with_capacity(fields.len());
+                let mut exprs = Vec::with_capacity(fields.len());
+                for (value, field) in values.iter().zip(fields) {
+                    let field_type = self.data_type(&field.field_type)?;
+                    exprs.push(Self::element(one(value)?, &field_type, value)?);
+                    of.push((
+                        field.field_name.as_ref().map(|name| name.value.clone()).unwrap_or_default(),
+                        field_type,
+                    ));
+                }
+                Typed::new(Expr::Struct(exprs), Type::Struct(of))
+            }
+            Ast::Struct { values, .. } => {
                 let mut of = Vec::new();
                 let mut exprs = Vec::new();
                 let mut types = 0;
@@ -239,6 +281,12 @@ impl Analyzer<'_> {
                     types += of.last().map_or(0, |(_, of)| of.count());
                     checked_types(types)?;
                 }
+                Typed::new(Expr::Struct(exprs), Type::Struct(of))
+            }
+            // A struct whose fields have no names.
+            Ast::Tuple(values) => {
+                let (exprs, of) =
+                    all(values)?.into_iter().map(|typed| (typed.expr, (String::new(), typed.of))).unzip();
                 Typed::new(Expr::Struct(exprs), Type::Struct(of))
             }
             Ast::Function(function) => self.function(function, place)?,
@@ -280,6 +328,20 @@ impl Analyzer<'_> {
             }
             other => return Err(unimplemented(format!("the expression `{other}`"))),
         })
+    }
+
+    /// A value where the type of an array or a struct says what it is.
+    fn element(value: Typed, of: &Type, ast: &Ast) -> Result<Expr, Status> {
+        match value.coerced(of)? {
+            Ok(typed) => Ok(typed.expr),
+            Err(Typed { of: found @ Type::Struct(_), .. }) if matches!(of, Type::Struct(_)) => {
+                Err(unimplemented(format!("a {found} where a {of} is needed")))
+            }
+            Err(other) => Err(invalid_at(
+                format!("an expression of type {} does not coerce to {of}", other.of),
+                ast.span().start,
+            )),
+        }
     }
 
     /// A parameter. Unlike a literal, it does not become another type by itself.
@@ -516,7 +578,11 @@ impl Analyzer<'_> {
                 other => return Err(unimplemented(format!("`{other}` in {name}"))),
             }
         }
-        if is_aggregate(name) && !is_safe {
+        functions::check_served(name)?;
+        if is_aggregate(name) && is_safe {
+            return Err(unimplemented(format!("SAFE.{name}")));
+        }
+        if is_aggregate(name) {
             let is_distinct = duplicates == Some(DuplicateTreatment::Distinct);
             return self.aggregate(name, arguments, is_distinct, ignores_null, start, place);
         }
@@ -606,7 +672,18 @@ impl Analyzer<'_> {
             DataType::Bool | DataType::Boolean => Type::Bool,
             DataType::Date => Type::Date,
             DataType::Timestamp(None, _) => Type::Timestamp,
-            DataType::Array(ArrayElemTypeDef::AngleBracket(element)) => Type::array(self.data_type(element)?),
+            DataType::Array(ArrayElemTypeDef::AngleBracket(element)) => match self.data_type(element)? {
+                Type::Array(_) => return Err(invalid("Arrays of arrays are not supported")),
+                element => Type::array(element),
+            },
+            DataType::Struct(fields, _) => {
+                let name =
+                    |name: &Option<Ident>| name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
+                let field = |field: &ast::StructField| {
+                    Ok((name(&field.field_name), self.data_type(&field.field_type)?))
+                };
+                Type::Struct(fields.iter().map(field).collect::<Result<_, Status>>()?)
+            }
             // The types of protocol buffers have paths as names.
             DataType::Custom(name, _) if name.0.len() > 1 => {
                 return Err(unimplemented(format!("the type {name} of a schema bundle")));
@@ -656,6 +733,9 @@ fn field(value: Typed, name: &Ident) -> Result<Typed, Status> {
             format!("Cannot access field {0} on a value with type {1}; write ['{0}']", name.value, value.of),
             at(name),
         )),
+        Type::Array(element) if matches!(**element, Type::Struct(_)) => {
+            Err(unimplemented(format!("the field {} of the elements of an array", name.value)))
+        }
         of => {
             Err(invalid_at(format!("Cannot access field {} on a value with type {of}", name.value), at(name)))
         }
@@ -756,8 +836,10 @@ fn compare(
             let (left, right) = pair(operands);
             Ok(Typed::new(Expr::Compare(comparison, left, right), Type::Bool))
         }
-        Ok((_, of @ Type::Struct(_))) => Err(unimplemented(format!("comparisons of {of}"))),
-        Ok((operands, _)) | Err(operands) => Err(no_signature(&format!("operator {name}"), &operands, at)),
+        Ok((operands, of)) => {
+            Err(not_comparable(no_signature(&format!("operator {name}"), &operands, at), &of))
+        }
+        Err(operands) => Err(no_signature(&format!("operator {name}"), &operands, at)),
     }
 }
 
@@ -777,6 +859,22 @@ fn operate(op: &BinaryOperator, left: Typed, right: Typed, at: Location) -> Resu
             Ok((operands, of)) if of.is_text_or_bytes() => functions::call("CONCAT", operands, at, 0),
             Ok((operands, _)) | Err(operands) => Err(no_signature("operator ||", &operands, at)),
         };
+    }
+    // A DATE and a number of days.
+    if matches!(
+        (&left.of, &right.of, op),
+        (Type::Date, Type::Int64, BinaryOperator::Plus | BinaryOperator::Minus)
+    ) && left.form == Form::Value
+    {
+        let name = if *op == BinaryOperator::Plus { "DATE_ADD" } else { "DATE_SUB" };
+        return functions::time_part_call(name, vec![left, right], Part::Day, at);
+    }
+    if matches!((&left.of, &right.of, op), (Type::Int64, Type::Date, BinaryOperator::Plus)) {
+        return functions::time_part_call("DATE_ADD", vec![right, left], Part::Day, at);
+    }
+    if *op == BinaryOperator::Minus && left.of == right.of && matches!(left.of, Type::Date | Type::Timestamp)
+    {
+        return Err(unimplemented(format!("the difference of two values of {}", left.of)));
     }
     let is_division = *op == BinaryOperator::Divide;
     let calculation: fn(i64, i64) -> Option<i64> = match op {
@@ -829,14 +927,26 @@ fn time_part(name: &str) -> Result<Part, Status> {
 
 /// Whether an expression has a call of an aggregate function.
 pub(super) fn has_aggregate(expr: &Ast) -> bool {
-    struct Seeker;
+    /// How many queries the expression is inside of: their aggregates are their own.
+    struct Seeker(usize);
     impl Visitor for Seeker {
         type Break = ();
+
+        fn pre_visit_query(&mut self, _: &ast::Query) -> std::ops::ControlFlow<()> {
+            self.0 += 1;
+            std::ops::ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &ast::Query) -> std::ops::ControlFlow<()> {
+            self.0 -= 1;
+            std::ops::ControlFlow::Continue(())
+        }
 
         fn pre_visit_expr(&mut self, expr: &Ast) -> std::ops::ControlFlow<()> {
             match expr {
                 Ast::Function(function)
-                    if function.over.is_none()
+                    if self.0 == 0
+                        && function.over.is_none()
                         && is_aggregate(&function.name.to_string().to_ascii_uppercase()) =>
                 {
                     std::ops::ControlFlow::Break(())
@@ -845,5 +955,5 @@ pub(super) fn has_aggregate(expr: &Ast) -> bool {
             }
         }
     }
-    expr.visit(&mut Seeker).is_break()
+    expr.visit(&mut Seeker(0)).is_break()
 }

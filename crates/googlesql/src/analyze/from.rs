@@ -11,6 +11,7 @@ use tonic::Status;
 use super::{Analyzer, Place, Scope};
 use crate::column::Column;
 use crate::error::{invalid, invalid_at, unimplemented};
+use crate::expr::Expr;
 use crate::relation::{Plan, Relation, versions_of};
 use crate::table::{TableScan, Temporal};
 use crate::types::Type;
@@ -132,12 +133,26 @@ impl<'a> Analyzer<'a> {
                 array.span().start,
             ));
         };
-        let alias = alias_name(alias)?;
-        let mut columns = vec![Column::new(alias.clone().unwrap_or_default(), *element)];
-        columns.extend(offset.map(|name| Column::new(name, Type::Int64)));
+        // The fields of a struct are columns, too, and `*` has these alone.
+        let fields = if let Type::Struct(fields) = &*element { fields.clone() } else { Vec::new() };
+        let name = alias_name(alias)?
+            .filter(|alias| !fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(alias)));
+        let value = Column::new(name.unwrap_or_default(), *element);
+        let value = Column { is_hidden: !fields.is_empty(), ..value };
         let with_offset = offset.is_some();
+        let mut plan = Plan::Unnest { input: Box::new(input), array: typed.expr, with_offset, is_outer };
+        if !fields.is_empty() {
+            let place = scope.width;
+            let field = |field: usize| Expr::Field(Box::new(Expr::Column(place)), field);
+            let columns = (0..=place).map(Expr::Column).chain((0..fields.len()).map(field));
+            let offset = with_offset.then_some(Expr::Column(place + 1));
+            plan = Plan::Project { input: Box::new(plan), columns: columns.chain(offset).collect() };
+        }
+        let mut columns = vec![value];
+        columns.extend(fields.into_iter().map(|(name, of)| Column::new(name, of)));
+        columns.extend(offset.map(|name| Column::new(name, Type::Int64)));
         scope.add(None, columns, Rc::default())?;
-        Ok(Plan::Unnest { input: Box::new(input), array: typed.expr, with_offset, is_outer })
+        Ok(plan)
     }
 
     /// A table, with the named arguments that say which versions are read.
@@ -208,6 +223,10 @@ impl<'a> Analyzer<'a> {
                         name.span.start,
                     ));
                 }
+            }
+            let of = if lower == "latest_n" { Type::Int64 } else { Type::Timestamp };
+            if lower != "with_history" && self.argument(name, value, &of)?.is_null() {
+                temporal.null = Some(lower.clone());
             }
             if !matches!(&lower[..], "with_history" | "as_of") {
                 needs_history = Some(name.value.clone());
