@@ -601,8 +601,8 @@ impl Analyzer<'_> {
                 typed.push(self.expression(&interval.value, place)?);
                 functions::time_part_call(name, typed, time_part(&unit)?, start)?
             }
-            Some((_, [.., Ast::Identifier(part)])) if takes_zone(name) && time_part(&part.value).is_ok() => {
-                return Err(unimplemented(format!("{name} with a time zone")));
+            Some((_, [_, _])) if name == "TIMESTAMP_TRUNC" => {
+                return Err(unimplemented("TIMESTAMP_TRUNC with a time zone"));
             }
             Some((Ast::Identifier(unit), rest)) if functions::takes_time_part(name) => {
                 let typed =
@@ -924,10 +924,6 @@ fn operate(op: &BinaryOperator, left: Typed, right: Typed, at: Location) -> Resu
         }
         Err(out_of_range(format!("double overflow: {left} {sign} {right}")))
     }))
-}
-
-fn takes_zone(name: &str) -> bool {
-    matches!(name, "TIMESTAMP_TRUNC" | "TIMESTAMP_DIFF")
 }
 
 fn time_part(name: &str) -> Result<Part, Status> {
