@@ -275,7 +275,7 @@ async fn fields_of_unnested_structs_are_columns() {
                 &format!("SELECT t.b FROM (SELECT * FROM UNNEST({array})) AS t ORDER BY a DESC"),
                 &["\"y\"", "\"x\""],
             ),
-            (&format!("SELECT a FROM UNNEST({array}) AS a"), &["1", "2"]),
+            (&format!("SELECT a, a.a FROM UNNEST({array}) AS a"), &["(1, \"x\"), 1", "(2, \"y\"), 2"]),
             (&format!("SELECT COUNT(*), SUM(a) FROM UNNEST({array}), UNNEST([1, 2])"), &["4, 6"]),
         ])
         .await;
