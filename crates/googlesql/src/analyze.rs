@@ -77,7 +77,12 @@ impl Scope {
             .iter()
             .flat_map(|range| range.places(&name.value).into_iter().map(move |place| (range, place)))
             .collect();
+        // The name of an UNNEST comes before the fields of its elements.
+        let is_value = |range: &Range, place: usize| {
+            range.columns[place].is_hidden && matches!(range.columns[place].of, Type::Struct(_))
+        };
         match found[..] {
+            [(range, place), ..] if is_value(range, place) => Ok(Some(range.column(place))),
             [] => Ok(None),
             [(range, place)] => Ok(Some(range.column(place))),
             _ => Err(invalid_at(format!("Column name {} is ambiguous", name.value), name.span.start)),

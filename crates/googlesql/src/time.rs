@@ -20,6 +20,8 @@ const MICROS_A_MINUTE: i64 = 60 * MICROS_A_SECOND;
 /// 0001-01-01 and 9999-12-31, in days since the epoch.
 const DAYS: RangeInclusive<i64> = -719_162..=2_932_896;
 
+const DAYS_IN_400_YEARS: i64 = 146_097;
+
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// Whether a time is between the years 1 and 9999.
@@ -44,10 +46,12 @@ pub(crate) fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     day_of(year, month, day).filter(|days| DAYS.contains(days))
 }
 
-/// As [`days`], also before the first date: a time on such a day may be a timestamp in another zone.
+/// As [`days`], also before the first date and after the last one: a time on such a day may be a timestamp in another zone.
 fn day_of(year: i64, month: i64, day: i64) -> Option<i64> {
+    // The calendar of `jiff` ends with the year 9999, and repeats after 400 years.
+    let (year, later) = if year > 9999 { (year - 400, DAYS_IN_400_YEARS) } else { (year, 0) };
     let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?);
-    date.ok().map(days_of)
+    date.ok().map(|date| days_of(date) + later)
 }
 
 fn days_of(date: Date) -> i64 {
@@ -102,7 +106,9 @@ fn offset(zone: &TimeZone, micros: i64) -> i64 {
 
 /// The timestamp of a date and a time of day in a zone. Of two it is the first, and one that the zone skips is taken as before the skip.
 fn instant(zone: &TimeZone, local: i64) -> Option<i64> {
-    let offset = match zone.to_ambiguous_timestamp(civil(local).ok()?).offset() {
+    // No zone changes its offset after the year 9999.
+    let last = (*DAYS.end() + 1) * MICROS_A_DAY - 1;
+    let offset = match zone.to_ambiguous_timestamp(civil(local.min(last)).ok()?).offset() {
         AmbiguousOffset::Unambiguous { offset: before }
         | AmbiguousOffset::Gap { before, .. }
         | AmbiguousOffset::Fold { before, .. } => before,
@@ -164,7 +170,7 @@ impl<'t> Rest<'t> {
 
     /// `YYYY-[M]M-[D]D`, in days since the epoch.
     fn date(&mut self) -> Option<i64> {
-        let year = self.digits(4..=4)?;
+        let year = self.digits(4..=5)?;
         self.one_of(&['-'])?;
         let month = self.digits(1..=2)?;
         self.one_of(&['-'])?;
@@ -212,7 +218,8 @@ const MONTHS: &str = "January February March April May June July August Septembe
 /// Reads `YYYY-[M]M-[D]D`.
 pub(crate) fn parse_date(text: &str) -> Option<i32> {
     let mut rest = Rest(text);
-    let days = rest.date().filter(|days| rest.0.is_empty() && DAYS.contains(days))?;
+    let is_of_four_digits = text.as_bytes().get(4) == Some(&b'-');
+    let days = rest.date().filter(|days| is_of_four_digits && rest.0.is_empty() && DAYS.contains(days))?;
     i32::try_from(days).ok()
 }
 
@@ -508,6 +515,8 @@ impl Read {
 /// Reads a time by a format of `PARSE_TIMESTAMP`, in a zone unless the format reads one.
 pub(crate) fn parse(pattern: &str, text: &str, zone: &TimeZone) -> Result<i64, Status> {
     let wrong = || out_of_range(format!("Failed to parse input string \"{text}\""));
+    // One NUL at the end is left out.
+    let [pattern, text] = [pattern, text].map(|text| text.strip_suffix('\0').unwrap_or(text));
     let mut rest = Rest(text);
     rest.blanks();
     let mut read = Read {
@@ -530,7 +539,7 @@ pub(crate) fn parse(pattern: &str, text: &str, zone: &TimeZone) -> Result<i64, S
     // A leap second is the next minute.
     let micros = if second == 60 { 0 } else { read.micros };
     let of_day = ((hour * 60 + minute) * 60 + second) * MICROS_A_SECOND + micros;
-    let days = days(read.date.0, read.date.1, read.date.2).ok_or_else(wrong)?;
+    let days = day_of(read.date.0, read.date.1, read.date.2).ok_or_else(wrong)?;
     checked_timestamp(instant(read.zone.as_ref().unwrap_or(zone), days * MICROS_A_DAY + of_day))
 }
 

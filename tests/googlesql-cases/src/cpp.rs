@@ -159,8 +159,8 @@ pub(crate) enum Expr {
     Unary(&'static str, Box<Expr>),
     Binary(&'static str, Box<Expr>, Box<Expr>),
     Choice(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// The names of its parameters, and its body.
-    Lambda(Vec<String>, Vec<Token>),
+    /// Its parameters, and its body.
+    Lambda(Vec<Parameter>, Vec<Token>),
 }
 
 /// Parses expressions.
@@ -301,10 +301,10 @@ impl<'a> Parser<'a> {
             Token::Sign("[") => {
                 self.at -= 1;
                 self.at = closing(self.tokens, self.at).ok_or("a lambda")? + 1;
-                let mut parameters = Vec::new();
+                let mut all = Vec::new();
                 if self.is("(") {
                     let end = closing(self.tokens, self.at).ok_or("a lambda")?;
-                    parameters = names_of_parameters(&self.tokens[self.at + 1..end]);
+                    all = parameters(&self.tokens[self.at + 1..end]);
                     self.at = end + 1;
                 }
                 while self.at < self.tokens.len() && !self.is("{") {
@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
                 let end = closing(self.tokens, self.at).ok_or("a lambda")?;
                 let body = self.tokens[self.at + 1..end].to_vec();
                 self.at = end + 1;
-                Expr::Lambda(parameters, body)
+                Expr::Lambda(all, body)
             }
             Token::Name(name) => {
                 // `Foo<T>(…)`: the type stays in the name.
@@ -386,22 +386,38 @@ pub(crate) fn closing(tokens: &[Token], open: usize) -> Option<usize> {
     None
 }
 
-/// The name of each parameter of a function: the last before its comma or default.
-pub(crate) fn names_of_parameters(tokens: &[Token]) -> Vec<String> {
-    let (mut names, mut last, mut depth, mut is_default) = (Vec::new(), None, 0, false);
-    for token in tokens {
+/// A parameter of a function.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    /// The names in its type.
+    pub(crate) of: Vec<String>,
+    pub(crate) default: Vec<Token>,
+}
+
+pub(crate) fn parameters(tokens: &[Token]) -> Vec<Parameter> {
+    let (mut all, mut depth, mut start) = (Vec::new(), 0, 0);
+    let mut ends = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
         match token {
             Token::Sign("<" | "(" | "{" | "[") => depth += 1,
             Token::Sign(">" | ")" | "}" | "]") => depth -= 1,
-            Token::Sign(",") if depth == 0 => {
-                names.extend(last.take());
-                is_default = false;
-            }
-            Token::Sign("=") if depth == 0 => is_default = true,
-            Token::Name(name) if depth == 0 && !is_default => last = Some(name.clone()),
+            Token::Sign(",") if depth == 0 => ends.push(at),
             _ => {}
         }
     }
-    names.extend(last);
-    names
+    for end in ends.into_iter().chain([tokens.len()]) {
+        let parameter = &tokens[start.min(end)..end];
+        start = end + 1;
+        let equals = parameter.iter().position(|token| *token == Token::Sign("="));
+        let (head, default) = parameter.split_at(equals.unwrap_or(parameter.len()));
+        let mut names: Vec<String> = head
+            .iter()
+            .filter_map(|token| if let Token::Name(name) = token { Some(name.clone()) } else { None })
+            .collect();
+        if let Some(name) = names.pop() {
+            all.push(Parameter { name, of: names, default: default.iter().skip(1).cloned().collect() });
+        }
+    }
+    all
 }

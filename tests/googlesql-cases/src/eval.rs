@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::cpp::{Expr, Parser, Token, closing, names_of_parameters};
+use crate::cpp::{self, Expr, Parameter, Parser, Token, closing};
 use crate::value::{Type, Value, parse_date, parse_timestamp};
 
 /// What an expression of C++ is.
@@ -37,13 +37,13 @@ fn unknown(reason: impl Into<String>) -> Cpp {
     Cpp::Unknown(reason.into())
 }
 
-/// The names of the parameters of a lambda, its body, and what it captures.
-type Lambda = (Vec<String>, Vec<Token>, BTreeMap<String, Cpp>);
+/// The parameters of a lambda, its body, and what it captures.
+type Lambda = (Vec<Parameter>, Vec<Token>, BTreeMap<String, Cpp>);
 
-/// A function of a file: the names of its parameters, and its body.
+/// A function of a file.
 #[derive(Clone)]
 struct Function {
-    parameters: Vec<String>,
+    parameters: Vec<Parameter>,
     body: Vec<Token>,
 }
 
@@ -101,7 +101,7 @@ impl Program {
                     if let Some(Token::Sign("{")) = tokens.get(end + 1)
                         && let Some(body_end) = closing(tokens, end + 1)
                     {
-                        let parameters = names_of_parameters(&tokens[at + 2..end]);
+                        let parameters = cpp::parameters(&tokens[at + 2..end]);
                         let body = tokens[end + 2..body_end].to_vec();
                         let function = Function { parameters, body };
                         self.functions.entry(name.clone()).or_insert(function);
@@ -163,7 +163,8 @@ impl Program {
         if let Some(known) = key.as_ref().and_then(|key| self.returned.get(key)) {
             return Some(known.clone());
         }
-        let mut env: Env = parameters.into_iter().zip(arguments).collect();
+        let mut env = Env::new();
+        self.bind(&parameters, arguments, &mut env);
         let before = std::mem::replace(&mut self.current, name.to_owned());
         self.depth += 1;
         let flow = self.block(&body, &mut env);
@@ -175,6 +176,23 @@ impl Program {
         };
         self.returned.extend(key.map(|key| (key, value.clone())));
         Some(value)
+    }
+
+    /// Gives parameters their values, or their defaults.
+    fn bind(&mut self, parameters: &[Parameter], values: Vec<Cpp>, env: &mut Env) {
+        let mut values = values.into_iter();
+        for Parameter { name, of, default } in parameters {
+            let value = values.next().or_else(|| (!default.is_empty()).then(|| self.evaluate(default, env)));
+            env.extend(value.map(|value| (name.clone(), value)));
+            self.declare(name, of, env);
+        }
+    }
+
+    /// Remembers which struct a variable is.
+    fn declare(&self, name: &str, of: &[String], env: &mut Env) {
+        if let Some(of) = of.iter().find(|of| self.structs.contains_key(*of)) {
+            env.insert(format!("struct of {name}"), Cpp::Name(of.clone()));
+        }
     }
 
     fn evaluate(&mut self, tokens: &[Token], env: &mut Env) -> Cpp {
@@ -497,13 +515,28 @@ impl Program {
                 }
             }
             // A declaration without a value.
-            [Token::Name(word), .., Token::Name(name)] => {
+            [Token::Name(word), .., Token::Name(name)] if !word.contains("CHECK") => {
                 let value = if word == "string" { Cpp::Text(Vec::new()) } else { Cpp::List(Vec::new()) };
                 env.insert(name.clone(), value);
             }
             [Token::Name(check), Token::Sign("("), ..]
                 if check.contains("CHECK") || check.contains("LOG") =>
             {
+                // `ZETASQL_CHECK_OK(ConvertStringToTimestamp(text, zone, kMicroseconds, &timestamp))`
+                if let Some(open) = tokens.iter().position(
+                    |token| matches!(token, Token::Name(name) if name == "ConvertStringToTimestamp"),
+                ) && let Some(close) = closing(tokens, open + 1)
+                    && let Ok(arguments) = Parser::new(&tokens[open + 2..=close]).list(")")
+                    && let [text, zone, .., Expr::Name(to)] = &arguments[..]
+                {
+                    let (text, zone) = (self.value(text, env), self.value(zone, env));
+                    let micros = if let Cpp::Text(text) = &text { timestamp_of(text, &zone) } else { None };
+                    env.insert(
+                        to.clone(),
+                        micros.map_or_else(|| unknown("times"), |micros| Cpp::Int("i64", micros.into())),
+                    );
+                    return;
+                }
                 // `ZETASQL_CHECK_OK(factory->MakeArrayType(element, &type))`
                 let names: Vec<&String> = tokens
                     .iter()
@@ -630,6 +663,9 @@ impl Program {
             }
             Expr::Call(callee, arguments) => match &**callee {
                 Expr::Member(value, method) => {
+                    if let Some(field) = self.returned_field(value, method, env) {
+                        return field;
+                    }
                     let value = self.value(value, env);
                     let arguments = arguments.iter().map(|argument| self.value(argument, env)).collect();
                     method_of(value, method, arguments)
@@ -651,6 +687,20 @@ impl Program {
                             self.prefix = String::from_utf8_lossy(text).into_owned();
                         }
                         return Cpp::Bool(true);
+                    }
+                    if name == "GetMicrosResult" || name == "GetNanosResult" {
+                        let Some(Cpp::List(fields)) = values.first() else { return unknown(name.clone()) };
+                        let place = if name == "GetNanosResult" && fields.len() > 4 { 4 } else { 3 };
+                        return match (fields.get(place), fields.get(2)) {
+                            (Some(Cpp::Text(text)), _) if text.is_empty() => {
+                                Cpp::Sql(Value::Null, Type::Timestamp)
+                            }
+                            (Some(Cpp::Text(text)), Some(zone)) => timestamp_of(text, zone).map_or_else(
+                                || unknown("times"),
+                                |micros| Cpp::Sql(Value::Timestamp(micros), Type::Timestamp),
+                            ),
+                            _ => unknown(name.clone()),
+                        };
                     }
                     if let Some(value) = known(name, &values) {
                         return value;
@@ -710,6 +760,20 @@ impl Program {
         }
     }
 
+    /// The field that a method of a struct returns: `name()` returns `name_`.
+    fn returned_field(&self, value: &Expr, method: &str, env: &Env) -> Option<Cpp> {
+        let Expr::Name(name) = value else { return None };
+        let (Some(Cpp::Name(of)), Some(Cpp::List(fields))) =
+            (env.get(&format!("struct of {name}")), env.get(name))
+        else {
+            return None;
+        };
+        let place = self.structs.get(of)?.iter().position(|field| field.strip_suffix('_') == Some(method))?;
+        // A result in nanoseconds is by default the one in microseconds.
+        let default = if method.ends_with("expected_result") { fields.get(3) } else { None };
+        fields.get(place).or(default).cloned()
+    }
+
     /// Calls a function for what it changes: variables are passed by reference.
     fn call_by_reference(&mut self, name: &str, arguments: &[Expr], env: &mut Env) {
         let Some(Function { parameters, body }) = self.functions.get(name).cloned() else { return };
@@ -718,7 +782,8 @@ impl Program {
         }
         let mut inner = Env::new();
         let mut passed = Vec::new();
-        for (argument, parameter) in arguments.iter().zip(parameters) {
+        for (argument, Parameter { name: parameter, of, .. }) in arguments.iter().zip(parameters) {
+            self.declare(&parameter, &of, &mut inner);
             let value = match argument {
                 Expr::Name(name) if matches!(env.get(name), Some(Cpp::List(_))) => {
                     passed.push((name.clone(), parameter.clone()));
@@ -742,7 +807,7 @@ impl Program {
             return unknown("recursion");
         }
         let mut env = captured.clone();
-        env.extend(parameters.iter().cloned().zip(values));
+        self.bind(parameters, values, &mut env);
         self.depth += 1;
         let flow = self.block(body, &mut env);
         self.depth -= 1;
@@ -751,6 +816,26 @@ impl Program {
             _ => unknown("a lambda"),
         }
     }
+}
+
+/// The microseconds of a text in a time zone, of which the names of two are known.
+fn timestamp_of(text: &[u8], zone: &Cpp) -> Option<i64> {
+    let text = str::from_utf8(text).ok()?;
+    let clock = text.split_once(' ').map_or("", |(_, clock)| clock);
+    let offset = match zone {
+        _ if clock.contains(['+', '-', 'Z', 'U']) => "",
+        Cpp::Text(zone) => match str::from_utf8(zone).ok()? {
+            "UTC" => "+00",
+            // Daylight saving time, but for the days around its changes.
+            "America/Los_Angeles" if ("04".."11").contains(&text.get(5..7)?) => "-07",
+            "America/Los_Angeles" => "-08",
+            zone if zone.starts_with(['+', '-']) => zone,
+            _ => return None,
+        },
+        _ => "+00",
+    };
+    let clock = if clock.is_empty() { " 00:00:00" } else { "" };
+    parse_timestamp(&format!("{text}{clock}{offset}"))
 }
 
 /// Where a statement ends: its semicolon at the top.

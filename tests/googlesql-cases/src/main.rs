@@ -65,7 +65,7 @@ const FEW: usize = 3;
 /// How many cases of a function that the engine refuses are kept.
 const SOME: usize = 8;
 /// How many cases of one function or file are kept.
-const MANY: usize = 180;
+const MANY: usize = 150;
 
 /// Features of the reference that Bigtable's SQL has, or that change nothing for it.
 const FEATURES: &[&str] = &[

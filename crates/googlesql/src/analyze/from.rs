@@ -135,9 +135,7 @@ impl<'a> Analyzer<'a> {
         };
         // The fields of a struct are columns, too, and `*` has these alone.
         let fields = if let Type::Struct(fields) = &*element { fields.clone() } else { Vec::new() };
-        let name = alias_name(alias)?
-            .filter(|alias| !fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(alias)));
-        let value = Column::new(name.unwrap_or_default(), *element);
+        let value = Column::new(alias_name(alias)?.unwrap_or_default(), *element);
         let value = Column { is_hidden: !fields.is_empty(), ..value };
         let with_offset = offset.is_some();
         let mut plan = Plan::Unnest { input: Box::new(input), array: typed.expr, with_offset, is_outer };

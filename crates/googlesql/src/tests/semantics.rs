@@ -275,7 +275,7 @@ async fn fields_of_unnested_structs_are_columns() {
                 &format!("SELECT t.b FROM (SELECT * FROM UNNEST({array})) AS t ORDER BY a DESC"),
                 &["\"y\"", "\"x\""],
             ),
-            (&format!("SELECT a FROM UNNEST({array}) AS a"), &["1", "2"]),
+            (&format!("SELECT a, a.a FROM UNNEST({array}) AS a"), &["(1, \"x\"), 1", "(2, \"y\"), 2"]),
             (&format!("SELECT COUNT(*), SUM(a) FROM UNNEST({array}), UNNEST([1, 2])"), &["4, 6"]),
         ])
         .await;
@@ -361,6 +361,7 @@ async fn values_of_expressions() {
             ("LPAD('7', 3, '0'), RPAD('ab', 1), STRPOS('banana', 'nan'), LEFT('abc', 2), RIGHT('abc', 2)", "\"007\", \"a\", 3, \"ab\", \"bc\""),
             ("STARTS_WITH('abc', 'ab'), ENDS_WITH(b'abc', 'c'), TO_HEX(b'\\xff\\x00'), FROM_HEX('ff0')", "true, true, \"ff00\", \\x0f\\xf0"),
             ("REGEXP_CONTAINS('a1', r'\\d'), REGEXP_EXTRACT('key=7', r'=(\\d)'), REGEXP_REPLACE('abc', 'b(.)', r'<\\1>')", "true, \"7\", \"a<c>\""),
+            (r"TO_FLOAT32(b'\x3f\xc0\x00\x00'), TO_VECTOR64(b'\x3f\xf0\x00\x00\x00\x00\x00\x00'), TO_VECTOR32(b'')", "1.5, [1.0], []"),
             (r"SAFE_CONVERT_BYTES_TO_STRING(b'a\xe2\x82(')", "\"a\u{fffd}\u{fffd}(\""),
             ("FARM_FINGERPRINT('1footrue'), FARM_FINGERPRINT(b'1footrue')", "-1541654101129638711, -1541654101129638711"),
             // Conditions.
