@@ -29,7 +29,7 @@ use keyderive::{Error, ErrorKind, GcRule, Row, RowKey as _, Scan};
 use keyderive_tests::amount;
 
 use crate::drive::{drive, retried};
-use layouts::{ByRow, Layout, OtherOrder, SameOrder};
+use layouts::{ByRow, Layout, OtherFormat, OtherOrder, SameOrder};
 
 const SEED: &str = "KEYDERIVE_REKEYING_MODEL_SEED";
 
@@ -727,9 +727,10 @@ impl<L: Layout> Run<L> {
 fn run(seed: u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.unwrap().block_on(async {
-        match seed % 3 {
+        match seed % 4 {
             0 => Run::<SameOrder>::new(seed).await.run().await,
             1 => Run::<OtherOrder>::new(seed).await.run().await,
+            2 => Run::<OtherFormat>::new(seed).await.run().await,
             _ => Run::<ByRow>::new(seed).await.run().await,
         }
     });

@@ -541,7 +541,7 @@ impl DynKey {
     }
 
     /// The values of the fields, from the left.
-    pub(super) fn values(&self) -> &[Value] {
+    pub(crate) fn values(&self) -> &[Value] {
         &self.values
     }
 

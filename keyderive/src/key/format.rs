@@ -151,6 +151,15 @@ impl Field {
         }
     }
 
+    /// Whether two fields sort the same values alike, however many bytes each takes.
+    pub(crate) fn sorts_as(&self, other: &Self) -> bool {
+        let stored = |field: &Self| (field.format, field.width, field.order);
+        let kind = |field: &Self| std::mem::discriminant(&field.values);
+        let is_stored_alike = stored(self) == stored(other) && self.hash_of == other.hash_of;
+        let [one, same] = [self, other].map(Self::is_descending);
+        is_stored_alike || (kind(self) == kind(other) && one.is_some() && one == same)
+    }
+
     /// The format in words, and how the order changes the value `v`.
     ///
     /// ```

@@ -51,6 +51,17 @@ pub(super) struct Turned {
     shop: String,
 }
 
+/// Other bytes for each part, that sort the same.
+#[derive(RowKey, Debug)]
+#[row_key(tag = "jobs", delimiter = '!')]
+#[salt(range = 3, over = "shop")]
+pub(super) struct Reformatted {
+    #[row_key(escape)]
+    shop: String,
+    #[pad(4)]
+    id: u64,
+}
+
 #[derive(RowKey, Debug)]
 pub(super) struct Numbered {
     id: u64,
@@ -74,6 +85,7 @@ macro_rules! converted {
 
 converted!(Keyed, Salted);
 converted!(Keyed, Turned);
+converted!(Keyed, Reformatted);
 
 impl From<&Salted> for Numbered {
     fn from(key: &Salted) -> Self {
@@ -106,6 +118,38 @@ impl Layout for SameOrder {
         match shop {
             None => table.scan(Salted::scan(), Keyed::scan()),
             Some(shop) => table.scan(Salted::scan().shop(shop), Keyed::scan().shop(shop)),
+        }
+    }
+}
+
+/// The same fields, stored otherwise.
+pub(super) struct OtherFormat;
+
+impl Layout for OtherFormat {
+    type Old = Keyed;
+    type New = Reformatted;
+    const IS_ORDERED: bool = true;
+    const BY_ROW: bool = false;
+
+    fn new_key((shop, id): Key) -> Reformatted {
+        Reformatted { shop: shop.to_owned(), id }
+    }
+
+    fn key(key: &Reformatted) -> Key {
+        (shop(&key.shop), key.id)
+    }
+
+    async fn open(client: &Client) -> Rekeyed<Keyed, Reformatted, Job> {
+        client.rekeyed("jobs", "jobs-new").await.unwrap()
+    }
+
+    fn scan(
+        table: &Rekeyed<Keyed, Reformatted, Job>,
+        shop: Option<&str>,
+    ) -> Scan<Reformatted, Job, Pair<Keyed>> {
+        match shop {
+            None => table.scan(Reformatted::scan(), Keyed::scan()),
+            Some(shop) => table.scan(Reformatted::scan().shop(shop), Keyed::scan().shop(shop)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Scans of a pair of tables.
 //!
-//! Where both key types have the same fields in the same order, the rows of both tables are merged by their fields, and the scan
+//! Where both key types have the same fields in the same order, and each sorts its values alike, the rows of both tables are merged by their fields, and the scan
 //! resumes after its last row when the state changes. Otherwise the base table, which nobody writes, is read first, with the rows
 //! of the front table beside it; then the rows of the front table alone.
 
@@ -23,6 +23,7 @@ use super::control::View;
 use super::pair::TablePair;
 use super::state::{Reads, Side, Writes};
 use crate::client::{Error, RekeyingEnd, Route};
+use crate::dynamic::KeyLayout;
 use crate::key::{Field, KeySchema, KeyType, ShownKey};
 use crate::plan::{KeyRange, Plan, PlanError};
 use crate::row::{RawRow, RowFilter};
@@ -50,7 +51,10 @@ struct PairScan {
 impl PairScan {
     /// Delivers the rows, after `check` if there is one.
     async fn run(self, rows: mpsc::Sender<Result<RawRow, Error>>, check: Option<TableCheck>) {
-        let mut delivery = Delivery { rows, last: None, selected: Default::default() };
+        let schemas = self.pair.key_types().map(KeyType::schema);
+        let [old, new] = schemas.map(|schema| (schema.fields(), schema.layout(), schema.delimiter()));
+        let layouts = (old != new).then(|| schemas.map(KeyLayout::of_checked));
+        let mut delivery = Delivery { rows, last: None, selected: Default::default(), layouts };
         let checked = match check {
             Some(check) => check.await,
             None => Ok(()),
@@ -413,20 +417,20 @@ fn out_of_order(pair: &TablePair, key: &[u8], last: &[u8]) -> Error {
 
 /// Why keys of these types do not sort the same, in words.
 fn order_difference([old, new]: [&KeySchema; 2]) -> Option<String> {
-    if old.layout() != new.layout() || old.delimiter() != new.delimiter() {
-        return Some("the key types have different layouts or delimiters".to_owned());
-    }
     let (one, other) = (old.fields(), new.fields());
     if one.len() != other.len() {
         return Some(format!("the old key has {} fields and the new one {}", one.len(), other.len()));
     }
-    let differs = |(old, new): &(&Field, &Field)| {
-        old.name() != new.name() || old.order() != new.order() || old.format() != new.format()
-    };
+    let differs = |(old, new): &(&Field, &Field)| old.name() != new.name() || !old.sorts_as(new);
     let (old, new) = one.iter().zip(other).find(differs)?;
     Some(match old.name() == new.name() {
         false => format!("the field `{}` is in the place of `{}`", new.name(), old.name()),
-        true => format!("the field `{}` is stored in another way", new.name()),
+        true => format!(
+            "the field `{}` sorts its values otherwise: it was {}, and is {}",
+            new.name(),
+            old.written(),
+            new.written()
+        ),
     })
 }
 
@@ -437,6 +441,8 @@ struct Delivery {
     last: Option<Bytes>,
     /// What each plan selects.
     selected: [SelectedKeys; 2],
+    /// How the keys of each table are read, unless the same fields are the same bytes in both.
+    layouts: Option<[KeyLayout; 2]>,
 }
 
 impl Delivery {
@@ -445,8 +451,7 @@ impl Delivery {
     fn check(&self, pair: &TablePair, key: &[u8], is_ordered: bool) -> Result<(), Error> {
         let [old, new] = &self.selected;
         let old_key = pair.keys().old_of(key)?;
-        let fields = |side, key: &[u8]| pair.key_type(side).schema().fields_in(key);
-        if is_ordered && fields(Side::Old, &old_key) != fields(Side::New, key) {
+        if is_ordered && !self.has_same_values(pair, &old_key, key)? {
             return Err(Error::definition(
                 pair.route(Side::New),
                 format!(
@@ -471,6 +476,19 @@ impl Delivery {
                 ShownKey(key)
             ),
         ))
+    }
+
+    /// Whether each field has the same value in both keys of a row.
+    fn has_same_values(&self, pair: &TablePair, old: &[u8], new: &[u8]) -> Result<bool, Error> {
+        let Some([old_layout, new_layout]) = &self.layouts else {
+            let fields = |side, key: &[u8]| pair.key_type(side).schema().fields_in(key);
+            return Ok(fields(Side::Old, old) == fields(Side::New, new));
+        };
+        let decoded = |side, layout: &KeyLayout, key: &[u8]| {
+            layout.decode(key).map_err(|error| Error::foreign(pair.route(side), error))
+        };
+        let old = decoded(Side::Old, old_layout, old)?;
+        Ok(old.values() == decoded(Side::New, new_layout, new)?.values())
     }
 }
 
