@@ -96,7 +96,7 @@ impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
     /// - A row that one of the plans selects, and the other does not.
     /// - The scan must be [`unordered`](Scan::unordered) if the key types have other fields, or the same ones in another order, or one that
     ///   sorts its values otherwise, such as a time that is no longer reversed; or if the conversions change the value of a field. Another
-    ///   width, unit, delimiter or layout sorts the same. The last is an error once the scan comes to such a row: conversions must change all
+    ///   width, delimiter or layout sorts the same. The last is an error once the scan comes to such a row: conversions must change all
     ///   rows, or none. An unordered scan waits in the states in which writes wait, and fails when the state changes, with an error that
     ///   [`is_retryable`](Error::is_retryable).
     /// - A filter with [`row_key_regex`](RowFilter::row_key_regex), with [`InvalidArgument`](crate::ErrorKind::InvalidArgument): use the
