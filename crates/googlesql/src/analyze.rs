@@ -19,7 +19,6 @@ use crate::aggregate::Aggregate;
 use crate::column::Column;
 use crate::error::{invalid, invalid_at, unimplemented};
 use crate::expr::Expr;
-use crate::functions::not_comparable;
 use crate::keys;
 use crate::relation::{Plan, Relation};
 use crate::typed::Typed;
@@ -265,8 +264,14 @@ impl<'a> Analyzer<'a> {
                 }
             };
             if !columns[at].of.is_ordered() {
-                let wrong = format!("ORDER BY does not support expressions of type {}", columns[at].of);
-                return Err(not_comparable(invalid_at(wrong, order.expr.span().start), &columns[at].of));
+                let of = &columns[at].of;
+                return Err(match of {
+                    Type::Map(..) => invalid_at(
+                        format!("ORDER BY does not support expressions of type {of}"),
+                        order.expr.span().start,
+                    ),
+                    of => unimplemented(format!("comparisons of {of}")),
+                });
             }
             by.push((at, descends, nulls_first));
         }

@@ -48,11 +48,16 @@ pub(crate) fn no_signature(what: &str, arguments: &[Typed], at: Location) -> Sta
     invalid_at(format!("No matching signature for {what} for argument types: {}", type_list(arguments)), at)
 }
 
-/// The values of this type have no order here. Those of arrays and structs have one in GoogleSQL.
-pub(crate) fn not_comparable(wrong: Status, of: &Type) -> Status {
-    match of {
-        Type::Array(_) | Type::Struct(_) => unimplemented(format!("comparisons of {of}")),
-        _ => wrong,
+/// As [`no_signature`], of a comparison. Arrays and structs have an order in GoogleSQL, and none here.
+pub(crate) fn not_comparable(what: &str, arguments: &[Typed], at: Location) -> Status {
+    match arguments {
+        [first, rest @ ..]
+            if matches!(first.of, Type::Array(_) | Type::Struct(_))
+                && rest.iter().all(|other| other.of == first.of) =>
+        {
+            unimplemented(format!("comparisons of {}", first.of))
+        }
+        arguments => no_signature(what, arguments, at),
     }
 }
 
@@ -408,10 +413,9 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         }
         "GREATEST" | "LEAST" => {
             arguments.count(1..=usize::MAX)?;
-            let wrong = arguments.wrong();
             let (arguments, of) = arguments.unified()?;
             if !of.is_ordered() {
-                return Err(not_comparable(wrong, &of));
+                return Err(not_comparable(&format!("function {name}"), &arguments, at));
             }
             let sought = if name == "GREATEST" { Ordering::Greater } else { Ordering::Less };
             Typed::strict(of, arguments, move |values| {
@@ -452,10 +456,9 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         }
         "NULLIF" => {
             arguments.count(2..=2)?;
-            let wrong = arguments.wrong();
             let (arguments, of) = arguments.unified()?;
             if !of.is_ordered() {
-                return Err(not_comparable(wrong, &of));
+                return Err(not_comparable(&format!("function {name}"), &arguments, at));
             }
             let exprs = arguments.into_iter().map(|typed| typed.expr).collect();
             Typed::new(

@@ -97,6 +97,10 @@ async fn a_wrong_query_is_invalid() {
             ),
             ("SELECT DATE '24-01-02'", "Could not cast literal \"24-01-02\" to type DATE"),
             ("SELECT 1_000", "Missing whitespace between literal and alias [at 1:9]"),
+            (
+                "SELECT x FROM UNNEST([STRUCT(1 AS x)]) AS s WITH OFFSET WHERE (",
+                "Expected: an expression, found: EOF",
+            ),
             ("SELECT 1 'one'", "Expected: end of statement, found: '''one'''"),
             ("SELECT 1e309", "Invalid floating point literal: 1e309"),
             ("SELECT 1 = 1 = TRUE", "Syntax error: comparisons do not associate; write (1 = 1) [at 1:8]"),
@@ -136,6 +140,7 @@ async fn what_is_not_served_is_refused_by_name() {
             ("SELECT _key FROM t |> WHERE TRUE", "pipe"),
             ("SELECT _key FROM t @{x=1}", "hints"),
             ("SELECT x FROM t, UNNEST([1]) a, t.f x WITH OFFSET", "WITH OFFSET after another array"),
+            ("SELECT x FROM UNNEST([1]) x WITH OFFSET JOIN UNNEST([1]) y", "JOIN after WITH OFFSET"),
             ("SELECT STRUCT()", "structs without fields"),
             ("SELECT CAST(NULL AS RANGE<DATE>)", "the type RANGE"),
             ("SELECT SAFE.SUM(x), COUNT(*) FROM UNNEST([1]) AS x", "SAFE.SUM"),
