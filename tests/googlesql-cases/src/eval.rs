@@ -1371,6 +1371,20 @@ fn known(name: &str, arguments: &[Cpp]) -> Option<Cpp> {
             [] => Cpp::Text(Vec::new()),
             _ => unknown("string"),
         },
+        // Of numbers alone: `%04d`.
+        "StrFormat" => {
+            let mut parts =
+                first.and_then(text).map(|format| String::from_utf8_lossy(&format).into_owned())?;
+            for number in arguments[1..].iter().map(int) {
+                let (Some(start), Some(number)) = (parts.find('%'), number) else {
+                    return Some(unknown("StrFormat"));
+                };
+                let Some(end) = parts[start..].find('d') else { return Some(unknown("StrFormat")) };
+                let width = parts[start + 1..start + end].parse().unwrap_or(0);
+                parts.replace_range(start..=start + end, &format!("{number:0width$}"));
+            }
+            Cpp::Text(parts.into_bytes())
+        }
         "StrCat" | "StrAppend" => {
             let shown = |value: &Cpp| match value {
                 Cpp::Text(text) => Some(text.clone()),
