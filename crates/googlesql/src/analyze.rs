@@ -70,12 +70,9 @@ impl Scope {
             .iter()
             .flat_map(|range| range.places(&name.value).into_iter().map(move |place| (range, place)))
             .collect();
-        // The name of an UNNEST comes before the fields of its elements.
-        let is_value = |range: &Range, place: usize| {
-            range.columns[place].is_hidden && matches!(range.columns[place].of, Type::Struct(_))
-        };
         match found[..] {
-            [(range, place), ..] if is_value(range, place) => Ok(Some(range.column(place))),
+            // The name of an UNNEST comes before the fields of its elements.
+            [(range, 0), ..] if range.is_unnested_struct() => Ok(Some(range.column(0))),
             [] => Ok(None),
             [(range, place)] => Ok(Some(range.column(place))),
             _ => Err(invalid_at(format!("Column name {} is ambiguous", name.value), name.span.start)),
@@ -95,6 +92,11 @@ impl Range {
         } else {
             exact
         }
+    }
+
+    /// Whether its first column is a struct, and the next are the fields of it.
+    fn is_unnested_struct(&self) -> bool {
+        matches!(self.columns.first(), Some(Column { is_hidden: true, of: Type::Struct(_), .. }))
     }
 
     fn column(&self, place: usize) -> Typed {

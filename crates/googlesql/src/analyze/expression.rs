@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Location;
 use tonic::Status;
 
-use super::{Analyzer, Place, at};
+use super::{Analyzer, Place, Range, at};
 use crate::aggregate::{Aggregate, is_aggregate};
 use crate::cast::cast;
 use crate::error::{invalid, invalid_at, out_of_range, unimplemented};
@@ -357,6 +357,16 @@ impl Analyzer<'_> {
     /// Names with dots: a column of a relation, or a field of a column.
     fn path(&self, names: &[Ident], place: Place<'_>) -> Result<Typed, Status> {
         let [first, second, rest @ ..] = names else { return Err(invalid("an empty name")) };
+        // A field of an UNNEST is the column of its name, unless the whole struct is grouped by.
+        let is_named = |range: &&Range| {
+            range.is_unnested_struct() && range.columns[0].name.eq_ignore_ascii_case(&first.value)
+        };
+        if let Some(range) = place.scope.relations.iter().find(is_named)
+            && let [found] = range.places(&second.value)[..]
+            && let Ok(column) = grouped(range.column(found), &second.value, at(second), place)
+        {
+            return rest.iter().try_fold(column, field);
+        }
         if place.scope.column(first)?.is_none()
             && let Some(range) = place.scope.relation(&first.value)
         {

@@ -276,6 +276,9 @@ async fn fields_of_unnested_structs_are_columns() {
                 &["\"y\"", "\"x\""],
             ),
             (&format!("SELECT a, a.a FROM UNNEST({array}) AS a"), &["(1, \"x\"), 1", "(2, \"y\"), 2"]),
+            (&format!("SELECT s.a, b, COUNT(*) FROM UNNEST({array}) AS s, UNNEST([7, 8]) GROUP BY a, s.b"), &["1, \"x\", 2", "2, \"y\", 2"]),
+            (&format!("SELECT s.a, s.b FROM UNNEST({array}) AS s GROUP BY s HAVING s.a > 1"), &["2, \"y\""]),
+            (&format!("SELECT * FROM UNNEST([1, 2]) AS x LEFT JOIN UNNEST(IF(x = 1, {array}, [])) WHERE a IS NULL"), &["2, NULL, NULL"]),
             (&format!("SELECT COUNT(*), SUM(a) FROM UNNEST({array}), UNNEST([1, 2])"), &["4, 6"]),
         ])
         .await;
