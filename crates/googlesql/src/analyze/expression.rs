@@ -749,8 +749,19 @@ fn field(value: Typed, name: &Ident) -> Result<Typed, Status> {
     }
 }
 
-/// Rejects a comparison as an operand of another: without parentheses, they do not associate.
+/// Rejects a NULL without a type as an operand of anything but AND and OR, and a comparison as one of another: without parentheses, they do
+/// not associate.
 fn check_operands(ast: &Ast) -> Result<(), Status> {
+    let (op, operands) = match ast {
+        Ast::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. } => (String::new(), vec![]),
+        Ast::BinaryOp { left, op, right } => (op.to_string(), vec![left, right]),
+        Ast::Like { expr, pattern, .. } => ("LIKE".to_owned(), vec![expr, pattern]),
+        Ast::UnaryOp { op, expr } => (op.to_string(), vec![expr]),
+        _ => (String::new(), vec![]),
+    };
+    if let Some(operand) = operands.into_iter().find(|operand| is_null_literal(operand)) {
+        return Err(invalid_at(format!("Operands of {op} cannot be literal NULL"), operand.span().start));
+    }
     let operands = match ast {
         Ast::BinaryOp { left, op, right } if comparison(op).is_some() => vec![left, right],
         Ast::Like { expr, pattern, .. } => vec![expr, pattern],
@@ -770,6 +781,14 @@ fn check_operands(ast: &Ast) -> Result<(), Status> {
             operand.span().start,
         )),
         None => Ok(()),
+    }
+}
+
+fn is_null_literal(ast: &Ast) -> bool {
+    match ast {
+        Ast::Nested(inner) => is_null_literal(inner),
+        Ast::Value(value) => value.value == ast::Value::Null,
+        _ => false,
     }
 }
 

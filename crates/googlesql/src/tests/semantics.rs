@@ -169,7 +169,7 @@ async fn like_and_between_are_of_bytes() {
         (r"_key LIKE 'like#\\%'", &["%"]),
         (r"_key LIKE 'like#\\a'", &["a"]),
         (r"_key LIKE 'LIKE#a'", &[]),
-        (r"_key LIKE NULL", &[]),
+        (r"_key LIKE CAST(NULL AS BYTES)", &[]),
         (r"STARTS_WITH(_key, 'like#\u20ac') AND CAST(_key AS STRING) LIKE 'like#_'", &["€"]),
         (r"_key BETWEEN b'like#a' AND 'like#b'", &["a", "ax", "b"]),
         (r"_key BETWEEN 'like#b' AND 'like#a'", &[]),
@@ -339,7 +339,7 @@ async fn values_of_expressions() {
             // Three-valued logic.
             ("NULL AND FALSE, NULL OR TRUE, NULL AND TRUE, NOT CAST(NULL AS BOOL)", "false, true, NULL, NULL"),
             ("1 IN (2, NULL), 1 IN (1, NULL), NULL IN (1), 1 NOT IN (2)", "NULL, true, NULL, true"),
-            ("1 = NULL, NULL IS NULL, 1 IS NOT NULL, (1 = NULL) IS TRUE, (1 = 2) IS FALSE", "NULL, true, true, false, true"),
+            ("1 = NULLIF(1, 1), NULL IS NULL, 1 IS NOT NULL, (1 = NULLIF(1, 1)) IS TRUE, (1 = 2) IS FALSE", "NULL, true, true, false, true"),
             // Numbers.
             ("1 + 2 * 3, 7 / 2, DIV(7, 2), MOD(-7, 2), -5, 2 - 3 - 4", "7, 3.5, 3, -1, -5, -5"),
             ("1 < 1.5, 1.5 + 1, CAST(2.5 AS INT64), CAST(-2.5 AS INT64), ROUND(2.345, 2)", "true, 2.5, 3, -3, 2.35"),
@@ -469,7 +469,8 @@ fn condition(random: &mut fastrand::Rng, depth: usize) -> String {
         3 => format!("_key IN ('{key}', 'b', NULL)"),
         4 => format!("STARTS_WITH(_key, '{key}')"),
         5 => format!("_key LIKE '{key}{}'", ["", "%", "_", "\\\\%"][random.usize(..4)]),
-        6 => ["f['q'] > 'aa'", "NULL", "TRUE", "_key BETWEEN 'a' AND 'b'"][random.usize(..4)].to_owned(),
+        6 => ["f['q'] > 'aa'", "CAST(NULL AS BOOL)", "TRUE", "_key BETWEEN 'a' AND 'b'"][random.usize(..4)]
+            .to_owned(),
         7 => format!("NOT ({})", condition(random, depth - 1)),
         join => {
             let word = if join == 8 { "AND" } else { "OR" };
