@@ -286,11 +286,16 @@ async fn a_partial_sum_may_be_out_of_range() {
 #[tokio::test]
 async fn no_query_is_too_deep_for_the_stack() {
     let database = table().await;
+    let many = format!("{}1", "[1], ".repeat(900));
     for (text, expected) in [
         (format!("SELECT {}1", "1+".repeat(3_900)), Some("3901")),
         (format!("SELECT _key FROM t WHERE {}FALSE", "_key = 'a' OR ".repeat(1_500)), Some("a")),
         (format!("SELECT {}1{}", "(".repeat(2_000), ")".repeat(2_000)), None),
         (format!("SELECT {}1{}", "[".repeat(2_000), "]".repeat(2_000)), None),
+        (format!("SELECT {}1{}", "ARRAY<INT64>[".repeat(1_300), "]".repeat(1_300)), None),
+        (format!("SELECT {}1{}", "STRUCT<a INT64>(".repeat(1_000), ")".repeat(1_000)), None),
+        (format!("SELECT {}1{}", "(1, ".repeat(1_300), ")".repeat(1_300)), None),
+        (format!("SELECT {}1", "ARRAY<INT64>[1], ".repeat(900)), Some(&many)),
         (format!("SELECT {}TRUE", "NOT ".repeat(4_000)), None),
         (format!("SELECT {}1", "-".repeat(4_001)), None),
         (format!("SELECT * FROM {}t{}", "(SELECT * FROM ".repeat(1_000), ")".repeat(1_000)), None),
