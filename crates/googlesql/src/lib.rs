@@ -41,7 +41,7 @@
 //!
 //! Types, NULL and errors are GoogleSQL's: `_key = 'a'` compares BYTES, and a parameter of STRING does not; integer overflow is an error;
 //! rows come in the order of their keys. An invalid query fails with `INVALID_ARGUMENT`, and one that uses a feature not listed above with
-//! `UNIMPLEMENTED` and the feature's name. So a query that runs here means what Google's pages say. Tests compare the engine with 7,900
+//! `UNIMPLEMENTED` and the feature's name. So a query that runs here means what Google's pages say. Tests compare the engine with 8,000
 //! compliance cases of GoogleSQL's reference implementation; it has not been compared with the service.
 //!
 //! # What differs from the service
