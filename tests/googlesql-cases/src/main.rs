@@ -135,10 +135,6 @@ const FOREIGN_FUNCTIONS: &[&str] = &[
     "JSON_",
     "TO_JSON",
     "FROM_PROTO",
-    "GENERATE_TIMESTAMP_ARRAY",
-    "CSC",
-    "SEC",
-    "COT",
     "SPLIT_SUBSTR",
 ];
 
@@ -165,6 +161,9 @@ const REFUSED_FUNCTIONS: &[&str] = &[
     "GENERATE_",
     "TRANSLATE",
     "RANGE_BUCKET",
+    "CSC",
+    "SEC",
+    "COT",
     "SOUNDEX",
     "INITCAP",
     "LCASE",

@@ -150,6 +150,7 @@ async fn what_is_not_served_is_refused_by_name() {
             ("SELECT CAST(NULL AS RANGE<DATE>)", "the type RANGE"),
             ("SELECT SAFE.SUM(x), COUNT(*) FROM UNNEST([1]) AS x", "SAFE.SUM"),
             ("SELECT BIT_AND(DISTINCT x) FROM UNNEST([1]) AS x", "the function BIT_AND"),
+            ("SELECT SAFE.COT(0)", "the function COT"),
             ("SELECT LAST_DAY(DATE '2024-02-01', MONTH)", "the function LAST_DAY"),
             ("SELECT ARRAY_LAST_N([1], 1)", "the function ARRAY_LAST_N"),
             ("SELECT [STRUCT(1), STRUCT(1.5)]", "the elements of an array of structs of several types"),
