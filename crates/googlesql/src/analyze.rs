@@ -19,7 +19,6 @@ use crate::aggregate::Aggregate;
 use crate::column::Column;
 use crate::error::{checked_types, invalid, invalid_at, unimplemented};
 use crate::expr::Expr;
-use crate::functions::not_comparable;
 use crate::keys;
 use crate::relation::{Plan, Relation};
 use crate::typed::Typed;
@@ -77,12 +76,9 @@ impl Scope {
             .iter()
             .flat_map(|range| range.places(&name.value).into_iter().map(move |place| (range, place)))
             .collect();
-        // The name of an UNNEST comes before the fields of its elements.
-        let is_value = |range: &Range, place: usize| {
-            range.columns[place].is_hidden && matches!(range.columns[place].of, Type::Struct(_))
-        };
         match found[..] {
-            [(range, place), ..] if is_value(range, place) => Ok(Some(range.column(place))),
+            // The name of an UNNEST comes before the fields of its elements.
+            [(range, 0), ..] if range.is_unnested_struct() => Ok(Some(range.column(0))),
             [] => Ok(None),
             [(range, place)] => Ok(Some(range.column(place))),
             _ => Err(invalid_at(format!("Column name {} is ambiguous", name.value), name.span.start)),
@@ -102,6 +98,11 @@ impl Range {
         } else {
             exact
         }
+    }
+
+    /// Whether its first column is a struct, and the next are the fields of it.
+    fn is_unnested_struct(&self) -> bool {
+        matches!(self.columns.first(), Some(Column { is_hidden: true, of: Type::Struct(_), .. }))
     }
 
     fn column(&self, place: usize) -> Typed {
@@ -275,8 +276,14 @@ impl<'a> Analyzer<'a> {
                 }
             };
             if !columns[at].of.is_ordered() {
-                let wrong = format!("ORDER BY does not support expressions of type {}", columns[at].of);
-                return Err(not_comparable(invalid_at(wrong, order.expr.span().start), &columns[at].of));
+                let of = &columns[at].of;
+                return Err(match of {
+                    Type::Map(..) => invalid_at(
+                        format!("ORDER BY does not support expressions of type {of}"),
+                        order.expr.span().start,
+                    ),
+                    of => unimplemented(format!("comparisons of {of}")),
+                });
             }
             by.push((at, descends, nulls_first));
         }

@@ -27,13 +27,14 @@ const UNSERVED: &str = "\
     APPROX_TOP_SUM ARRAY ARRAY_AVG ARRAY_CONCAT_AGG ARRAY_FILTER ARRAY_FIND ARRAY_FIND_ALL ARRAY_FIRST_N ARRAY_INCLUDES_ALL \
     ARRAY_INCLUDES_ANY ARRAY_IS_DISTINCT ARRAY_LAST_N ARRAY_MAX ARRAY_MIN ARRAY_OFFSET ARRAY_OFFSETS ARRAY_REMOVE_FIRST_N \
     ARRAY_REMOVE_LAST_N ARRAY_SLICE ARRAY_SUM ARRAY_TRANSFORM ASCII ASIN ASINH ATAN ATAN2 ATANH BIT_AND BIT_CAST_TO_INT64 BIT_COUNT \
-    BIT_OR BIT_XOR CBRT CHR CODE_POINTS_TO_BYTES CODE_POINTS_TO_STRING CONTAINS_SUBSTR CORR COS COSH COVAR_POP COVAR_SAMP DATETIME \
-    DOT_PRODUCT EDIT_DISTANCE ERROR FORMAT FROM_BASE32 FROM_PROTO GENERATE_ARRAY GENERATE_DATE_ARRAY GENERATE_UUID HLL_COUNT.EXTRACT \
-    HLL_COUNT.INIT HLL_COUNT.MERGE HLL_COUNT.MERGE_PARTIAL INITCAP INSTR JSON_EXTRACT JSON_EXTRACT_SCALAR JSON_QUERY \
-    JSON_QUERY_ARRAY JSON_VALUE JSON_VALUE_ARRAY KEYS.NEW_KEYSET LAST_DAY MAP_FROM_ARRAY MD5 NORMALIZE NORMALIZE_AND_CASEFOLD \
-    PARSE_JSON PROTO_DEFAULT_IF_NULL RAND RANGE_BUCKET RANK REGEXP_EXTRACT_ALL REGEXP_INSTR ROW_NUMBER S2_CELLIDFROMPOINT \
-    S2_COVERINGCELLIDS SAFE_ADD SAFE_MULTIPLY SAFE_NEGATE SAFE_SUBTRACT SHA1 SHA256 SHA512 SIN SINH SOUNDEX STDDEV STDDEV_POP \
-    STDDEV_SAMP TAN TANH TIME TO_BASE32 TO_CODE_POINTS TO_JSON TO_JSON_STRING TO_PROTO TRANSLATE UNICODE VARIANCE VAR_POP VAR_SAMP";
+    BIT_OR BIT_XOR CBRT CHR CODE_POINTS_TO_BYTES CODE_POINTS_TO_STRING CONTAINS_SUBSTR CORR COS COSH COT COTH COVAR_POP COVAR_SAMP \
+    CSC CSCH DATETIME DOT_PRODUCT EDIT_DISTANCE ERROR FORMAT FROM_BASE32 FROM_PROTO GENERATE_ARRAY GENERATE_DATE_ARRAY \
+    GENERATE_TIMESTAMP_ARRAY GENERATE_UUID HLL_COUNT.EXTRACT HLL_COUNT.INIT HLL_COUNT.MERGE HLL_COUNT.MERGE_PARTIAL INITCAP INSTR \
+    JSON_EXTRACT JSON_EXTRACT_SCALAR JSON_QUERY JSON_QUERY_ARRAY JSON_VALUE JSON_VALUE_ARRAY KEYS.NEW_KEYSET LAST_DAY MAP_FROM_ARRAY \
+    MD5 NORMALIZE NORMALIZE_AND_CASEFOLD PARSE_JSON PROTO_DEFAULT_IF_NULL RAND RANGE_BUCKET RANK REGEXP_EXTRACT_ALL REGEXP_INSTR \
+    ROW_NUMBER S2_CELLIDFROMPOINT S2_COVERINGCELLIDS SAFE_ADD SAFE_MULTIPLY SAFE_NEGATE SAFE_SUBTRACT SEC SECH SHA1 SHA256 SHA512 \
+    SIN SINH SOUNDEX STDDEV STDDEV_POP STDDEV_SAMP TAN TANH TIME TO_BASE32 TO_CODE_POINTS TO_JSON TO_JSON_STRING TO_PROTO TRANSLATE \
+    UNICODE VARIANCE VAR_POP VAR_SAMP";
 
 /// The function is not known.
 pub(crate) fn not_found(name: &str, at: Location) -> Status {
@@ -52,11 +53,16 @@ pub(crate) fn no_signature(what: &str, arguments: &[Typed], at: Location) -> Sta
     invalid_at(format!("No matching signature for {what} for argument types: {}", type_list(arguments)), at)
 }
 
-/// The values of this type have no order here. Those of arrays and structs have one in GoogleSQL.
-pub(crate) fn not_comparable(wrong: Status, of: &Type) -> Status {
-    match of {
-        Type::Array(_) | Type::Struct(_) => unimplemented(format!("comparisons of {of}")),
-        _ => wrong,
+/// As [`no_signature`], of a comparison. Arrays and structs have an order in GoogleSQL, and none here.
+pub(crate) fn not_comparable(what: &str, arguments: &[Typed], at: Location) -> Status {
+    match arguments {
+        [first, rest @ ..]
+            if matches!(first.of, Type::Array(_) | Type::Struct(_))
+                && rest.iter().all(|other| other.of == first.of) =>
+        {
+            unimplemented(format!("comparisons of {}", first.of))
+        }
+        arguments => no_signature(what, arguments, at),
     }
 }
 
@@ -417,10 +423,9 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         }
         "GREATEST" | "LEAST" => {
             arguments.count(1..=usize::MAX)?;
-            let wrong = arguments.wrong();
             let (arguments, of) = arguments.unified()?;
             if !of.is_ordered() {
-                return Err(not_comparable(wrong, &of));
+                return Err(not_comparable(&format!("function {name}"), &arguments, at));
             }
             let sought = if name == "GREATEST" { Ordering::Greater } else { Ordering::Less };
             Typed::strict(of, arguments, move |values| {
@@ -461,10 +466,9 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         }
         "NULLIF" => {
             arguments.count(2..=2)?;
-            let wrong = arguments.wrong();
             let (arguments, of) = arguments.unified()?;
             if !of.is_ordered() {
-                return Err(not_comparable(wrong, &of));
+                return Err(not_comparable(&format!("function {name}"), &arguments, at));
             }
             let exprs = arguments.into_iter().map(|typed| typed.expr).collect();
             Typed::new(

@@ -5,7 +5,7 @@ use sqlparser::ast::{Query, Statement, Value as Literal};
 use sqlparser::dialect::BigQueryDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use tonic::Status;
 
 use crate::error::{invalid, unimplemented};
@@ -18,7 +18,7 @@ pub(crate) fn parse(text: &str) -> Result<Box<Query>, Status> {
     let dialect = BigQueryDialect {};
     let tokens = with_typed_arrays(adapted(lex::tokens(text)?))?;
     let parsed = Parser::new(&dialect).with_tokens_with_locations(tokens.clone()).parse_statements();
-    let mut statements = parsed.map_err(|error| match foreign_syntax(&tokens) {
+    let mut statements = parsed.map_err(|error| match foreign_syntax(&tokens, &error.to_string()) {
         Some(what) => unimplemented(what),
         None => invalid(format!("Syntax error: {error}")),
     })?;
@@ -30,13 +30,13 @@ pub(crate) fn parse(text: &str) -> Result<Box<Query>, Status> {
     }
 }
 
+fn keyword(token: &Token) -> Keyword {
+    if let Token::Word(word) = token { word.keyword } else { Keyword::NoKeyword }
+}
+
 /// Leaves out `IS` of `IS IN` and `IS NOT IN`, which Google's pages write and the parser does not have.
 fn adapted(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut adapted: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    let keyword = |token: &Token| match token {
-        Token::Word(word) => word.keyword,
-        _ => Keyword::NoKeyword,
-    };
     for token in tokens {
         if keyword(&token.token) == Keyword::IN {
             let is_negated = adapted.last().is_some_and(|last| keyword(&last.token) == Keyword::NOT);
@@ -50,14 +50,15 @@ fn adapted(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     adapted
 }
 
-/// What GoogleSQL has and the parser does not.
-fn foreign_syntax(tokens: &[TokenWithSpan]) -> Option<&'static str> {
+/// What GoogleSQL has and the parser does not, where the parser failed: its error says where.
+fn foreign_syntax(tokens: &[TokenWithSpan], error: &str) -> Option<&'static str> {
     // Words and signs that follow each other.
     const KNOWN: [(&[&str], &str); 15] = [
         (&["|>"], "pipe syntax"),
         (&["@", "{"], "hints"),
-        (&["->"], "lambda functions"),
         (&["WITH", "OFFSET"], "WITH OFFSET after another array than that of UNNEST"),
+        (&["JOIN", "UNNEST"], "JOIN after WITH OFFSET"),
+        (&["USING", "("], "JOIN with USING"),
         (&["CORRESPONDING"], "CORRESPONDING"),
         (&["FULL", "UNION"], "FULL UNION"),
         (&["NEW"], "NEW"),
@@ -66,22 +67,25 @@ fn foreign_syntax(tokens: &[TokenWithSpan]) -> Option<&'static str> {
         (&["STRUCT", "<", ">"], "structs without fields"),
         (&["STRUCT", "<>"], "structs without fields"),
         (&["RANGE", "<"], "the type RANGE"),
-        (&["INTERVAL"], "this INTERVAL"),
         (&["TABLESAMPLE"], "TABLESAMPLE"),
         (&["COLLATE"], "COLLATE"),
     ];
-    if let Some(Token::Word(word)) = tokens.first().map(|first| &first.token)
-        && matches!(word.keyword, Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE | Keyword::MERGE)
-    {
-        return Some("statements other than SELECT");
+    match tokens.first().map(|first| keyword(&first.token)) {
+        Some(Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE | Keyword::MERGE) => {
+            return Some("statements other than SELECT");
+        }
+        Some(Keyword::FROM) => return Some("pipe syntax"),
+        _ => {}
     }
+    let (line, column) = error.rsplit_once("Line: ")?.1.split_once(", Column: ")?;
+    let place = Location::new(line.parse().ok()?, column.parse().ok()?);
+    let at = tokens.iter().position(|token| token.span.start == place).unwrap_or(tokens.len());
+    let near = &tokens[at.saturating_sub(2)..tokens.len().min(at + 3)];
     let is = |token: &TokenWithSpan, word: &&str| token.token.to_string().eq_ignore_ascii_case(word);
-    let has = |words: &[&str]| {
-        tokens
-            .windows(words.len())
-            .any(|window| window.iter().zip(words).all(|(token, word)| is(token, word)))
+    let is_near = |words: &[&str]| {
+        near.windows(words.len()).any(|window| window.iter().zip(words).all(|(token, word)| is(token, word)))
     };
-    KNOWN.iter().find(|(words, _)| has(words)).map(|(_, what)| *what)
+    KNOWN.iter().find(|(words, _)| is_near(words)).map(|(_, what)| *what)
 }
 
 /// Writes `ARRAY<T>[…]`, which the parser does not have, as `([…]::ARRAY<T>)`: GoogleSQL has no `::`.
@@ -93,14 +97,13 @@ fn with_typed_arrays(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan
     let (mut open, mut arrays) = (Vec::new(), Vec::new());
     for (at, TokenWithSpan { token, .. }) in tokens.iter().enumerate() {
         let is_type = at > 0
-            && matches!(&tokens[at - 1].token, Token::Word(word) if matches!(word.keyword, Keyword::ARRAY | Keyword::STRUCT | Keyword::MAP));
+            && matches!(keyword(&tokens[at - 1].token), Keyword::ARRAY | Keyword::STRUCT | Keyword::MAP);
         match token {
             Token::Lt if is_type => open.push(at - 1),
             Token::Gt | Token::ShiftRight if !open.is_empty() => {
                 let kept = open.len().saturating_sub(if *token == Token::Gt { 1 } else { 2 });
                 let start = open.drain(kept..).next().unwrap_or_default();
-                let is_array =
-                    matches!(&tokens[start].token, Token::Word(word) if word.keyword == Keyword::ARRAY);
+                let is_array = keyword(&tokens[start].token) == Keyword::ARRAY;
                 if is_array && tokens.get(at + 1).is_some_and(|next| next.token == Token::LBracket) {
                     arrays.push((start, at + 1));
                 }
@@ -182,5 +185,23 @@ mod tests {
         let long = format!("SELECT {}1", "1+".repeat(3_990));
         assert!(parse(&long).is_ok());
         assert!(parse(&long.replace('1', "1+1")).unwrap_err().message().contains("8000 tokens"));
+    }
+
+    #[test]
+    fn types_that_do_not_end_are_errors() {
+        const WORDS: [&str; 14] =
+            ["ARRAY", "STRUCT", "MAP", "<", ">", ">>", "[", "]", "(", ")", "INT64", "1", ",", "x"];
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut parsed = 0;
+        for _ in 0..20_000 {
+            let words: Vec<&str> =
+                (0..random.usize(1..14)).map(|_| WORDS[random.usize(..WORDS.len())]).collect();
+            match parse(&format!("SELECT {}", words.join(" "))) {
+                Ok(_) => parsed += 1,
+                Err(status) => assert_ne!(status.code(), tonic::Code::Internal, "{words:?}"),
+            }
+        }
+        assert!(parsed > 100, "{parsed} of them are queries");
+        assert!(parse("SELECT ARRAY<STRUCT<a ARRAY<INT64>>>[STRUCT(ARRAY<INT64>[1][0])][0].a").is_ok());
     }
 }

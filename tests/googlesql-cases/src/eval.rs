@@ -625,7 +625,7 @@ impl Program {
                 Cpp::Bool(false) => self.value(no, env),
                 _ => unknown("a choice"),
             },
-            Expr::Index(value, index) => match (self.value(value, env), self.value(index, env)) {
+            Expr::Index(value, index) => match (unbraced(self.value(value, env)), self.value(index, env)) {
                 (Cpp::List(all), Cpp::Int(_, at)) => usize::try_from(at)
                     .ok()
                     .and_then(|at| all.get(at).cloned())
@@ -656,7 +656,7 @@ impl Program {
                         })
                     }
                     (Cpp::List(all), None) if field == "params" => {
-                        all.get(1).cloned().unwrap_or_else(|| unknown("params"))
+                        Cpp::List(all.into_iter().skip(1).collect())
                     }
                     _ => unknown(format!("the member {field}")),
                 }
@@ -981,6 +981,8 @@ fn constant(name: &str) -> Option<Cpp> {
         "float_pos_inf" => Cpp::Float(f32::INFINITY),
         "float_neg_inf" => Cpp::Float(f32::NEG_INFINITY),
         "float_nan" | "float_neg_nan" => Cpp::Float(f32::NAN),
+        "INFINITY" => Cpp::Float(f32::INFINITY),
+        "NAN" => Cpp::Float(f32::NAN),
         "doublemax" => Cpp::Double(f64::MAX),
         "doublemin" => Cpp::Double(f64::MIN),
         "doubleminpositive" => Cpp::Double(f64::MIN_POSITIVE),
@@ -1076,6 +1078,14 @@ fn binary(op: &str, left: Cpp, right: Cpp) -> Cpp {
             };
             if is_narrow { Cpp::Float(result as f32) } else { Cpp::Double(result) }
         }
+    }
+}
+
+/// The elements of an array in double braces.
+fn unbraced(value: Cpp) -> Cpp {
+    match value {
+        Cpp::List(mut all) if all.len() == 1 && matches!(all[0], Cpp::List(_)) => all.remove(0),
+        value => value,
     }
 }
 
@@ -1371,6 +1381,20 @@ fn known(name: &str, arguments: &[Cpp]) -> Option<Cpp> {
             [] => Cpp::Text(Vec::new()),
             _ => unknown("string"),
         },
+        // Of numbers alone: `%04d`.
+        "StrFormat" => {
+            let mut parts =
+                first.and_then(text).map(|format| String::from_utf8_lossy(&format).into_owned())?;
+            for number in arguments[1..].iter().map(int) {
+                let (Some(start), Some(number)) = (parts.find('%'), number) else {
+                    return Some(unknown("StrFormat"));
+                };
+                let Some(end) = parts[start..].find('d') else { return Some(unknown("StrFormat")) };
+                let width = parts[start + 1..start + end].parse().unwrap_or(0);
+                parts.replace_range(start..=start + end, &format!("{number:0width$}"));
+            }
+            Cpp::Text(parts.into_bytes())
+        }
         "StrCat" | "StrAppend" => {
             let shown = |value: &Cpp| match value {
                 Cpp::Text(text) => Some(text.clone()),
@@ -1441,13 +1465,17 @@ fn method_of(value: Cpp, method: &str, arguments: Vec<Cpp>) -> Cpp {
             }
             Cpp::List(all)
         }
-        (value @ Cpp::List(_), "begin" | "end" | "params") => value,
+        (Cpp::List(all), "params") => match all.first() {
+            Some(arguments @ Cpp::List(_)) => arguments.clone(),
+            _ => Cpp::List(all),
+        },
+        (value @ Cpp::List(_), "begin" | "end") => value,
         (value, "value" | "ValueOrDie" | "c_str" | "get" | "data") => value,
         (Cpp::List(all), "size") => Cpp::Int("i32", all.len() as i128),
         (Cpp::Text(text), "size" | "length") => Cpp::Int("i32", text.len() as i128),
         (Cpp::Text(text), "empty") => Cpp::Bool(text.is_empty()),
-        (Cpp::List(all), "param") => match arguments.first() {
-            Some(Cpp::Int(_, at)) => usize::try_from(*at)
+        (Cpp::List(all), "param") => match (arguments.first(), all.into_iter().next()) {
+            (Some(Cpp::Int(_, at)), Some(Cpp::List(all))) => usize::try_from(*at)
                 .ok()
                 .and_then(|at| all.get(at).cloned())
                 .unwrap_or_else(|| unknown("param")),

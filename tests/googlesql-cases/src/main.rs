@@ -62,7 +62,7 @@ impl Tally {
 
 /// How many cases of what Bigtable does not have are kept, for each type or feature.
 const FEW: usize = 3;
-/// How many cases of a function that the engine refuses are kept.
+/// How many cases of a function or file are kept that the engine refuses.
 const SOME: usize = 8;
 /// How many cases of one function or file are kept.
 const MANY: usize = 150;
@@ -85,7 +85,6 @@ const FEATURES: &[&str] = &[
     "DATE_TIME_CONSTRUCTORS",
     "ARRAY_AGGREGATION_FUNCTIONS",
     "ARRAY_FIND_FUNCTIONS",
-    "EXTENDED_DATE_TIME_SIGNATURES",
     "ADDITIONAL_DATE_TIME_FUNCTIONS",
     "WEEK_WITH_WEEKDAY",
     "DATE_ARITHMETICS",
@@ -112,6 +111,9 @@ const FOREIGN_FILES: &[&str] = &[
     "aead",
     "graph_",
 ];
+/// Clauses that Bigtable does not have.
+const FOREIGN_CLAUSES: &[&str] =
+    &["UNION ALL", "UNION DISTINCT", "INTERSECT ", "EXCEPT ALL", "EXCEPT DISTINCT", " JOIN ", "ARRAY(SELECT"];
 /// The longest query that is kept, in bytes.
 const LONGEST: usize = 1500;
 
@@ -133,10 +135,6 @@ const FOREIGN_FUNCTIONS: &[&str] = &[
     "JSON_",
     "TO_JSON",
     "FROM_PROTO",
-    "GENERATE_TIMESTAMP_ARRAY",
-    "CSC",
-    "SEC",
-    "COT",
     "SPLIT_SUBSTR",
 ];
 
@@ -163,6 +161,9 @@ const REFUSED_FUNCTIONS: &[&str] = &[
     "GENERATE_",
     "TRANSLATE",
     "RANGE_BUCKET",
+    "CSC",
+    "SEC",
+    "COT",
     "SOUNDEX",
     "INITCAP",
     "LCASE",
@@ -237,6 +238,11 @@ fn class(Case { name, query, features, expected, .. }: &Case) -> (String, usize)
         _ if COMPARISONS.contains(&&name[..]) && (query.contains("ARRAY<") || query.contains("STRUCT(")) => {
             (format!("{name} of arrays and structs"), SOME)
         }
+        _ if let Some((file, _)) = name.split_once('/')
+            && FOREIGN_CLAUSES.iter().any(|words| query.to_ascii_uppercase().contains(words)) =>
+        {
+            (format!("{file} with clauses that Bigtable does not have"), SOME)
+        }
         _ => (name.split('/').next().unwrap_or_default().trim_start_matches("safe.").to_owned(), MANY),
     }
 }
@@ -300,4 +306,126 @@ fn write(path: &Path, cases: Vec<Case>, mut tally: Tally) -> io::Result<()> {
         let _ = writeln!(text, "{{{name} {id}}}\t{rows}");
     }
     fs::write(path, text + &lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The name, the query and the answer of each case.
+    fn shown(cases: Vec<Case>) -> Vec<(String, String, String)> {
+        let answer = |expected| match expected {
+            Expected::Rows(of, value) => format!("{} {}", of.sql(), value.table()),
+            Expected::Near(of, value) => format!("{} near {}", of.sql(), value.table()),
+            Expected::Error(code, message) => format!("{code} {message}"),
+            Expected::Foreign(of) => of,
+        };
+        cases.into_iter().map(|case| (case.name, case.query, answer(case.expected))).collect()
+    }
+
+    fn expect(found: Vec<Case>, expected: &[(&str, &str, &str)]) {
+        let owned = |(name, query, answer): &(&str, &str, &str)| {
+            ((*name).to_owned(), (*query).to_owned(), (*answer).to_owned())
+        };
+        assert_eq!(shown(found), expected.iter().map(owned).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn lists_of_cpp_become_queries() {
+        let library = r#"
+            struct Pair { std::string text; int64_t length; };
+            static std::vector<Pair> GetPairs(bool is_long) {
+              std::vector<Pair> pairs = {{"\xc3\xa9", 2}};
+              if (is_long) pairs.push_back({"a" "b", 2});
+              return pairs;
+            }
+            std::vector<FunctionTestCall> GetFunctionTestsAll() {
+              auto error = [](absl::string_view text) {
+                return FunctionTestCall("chr", {String(text), NullDouble()}, NullInt64(), OUT_OF_RANGE);
+              };
+              std::vector<FunctionTestCall> tests = {
+                {"round", {3.5f, -2ll}, float_nan, kApproximate},  // a comment
+                {"abs", {Numeric(1)}, Numeric(1)},
+                {"array_length", {values::Int64Array({1, int64max})}, Int64(1 + 1)},
+                error("x"),
+              };
+              for (const Pair& pair : GetPairs(/*is_long=*/true)) {
+                tests.push_back({"byte_length", {Bytes(pair.text)}, Int64(pair.length)});
+              }
+              return tests;
+            }
+            std::vector<QueryParamsWithResult> GetFunctionTestsAdd() { return {{{DateFromStr("2024-02-29"), 1ll}, DateFromStr("2024-03-01")}}; }
+        "#;
+        let tests = r#"
+            SHARDED_TEST_F(Tests, All, 1) { RunFunctionCalls(Shard(GetFunctionTestsAll())); }
+            SHARDED_TEST_F(Tests, Add, 1) { SetNamePrefix("Add"); RunStatementTests(Shard(GetFunctionTestsAdd()), "@p0 + @p1"); }
+        "#;
+        let found = functions::read(&[library.to_owned()], tests, &mut Tally::default());
+        expect(
+            found,
+            &[
+                ("round", "SELECT ROUND(CAST(3.5 AS FLOAT32), -2)", "FLOAT32 near NaN"),
+                ("abs", "SELECT ABS(CAST('1' AS NUMERIC))", "NUMERIC"),
+                ("array_length", "SELECT ARRAY_LENGTH(ARRAY<INT64>[1, 9223372036854775807])", "INT64 2"),
+                ("chr", "SELECT CHR('x', CAST(NULL AS FLOAT64))", "OUT_OF_RANGE "),
+                ("safe.chr", "SELECT SAFE.CHR('x', CAST(NULL AS FLOAT64))", "INT64 NULL"),
+                ("byte_length", r"SELECT BYTE_LENGTH(b'\xc3\xa9')", "INT64 2"),
+                ("byte_length", "SELECT BYTE_LENGTH(b'ab')", "INT64 2"),
+                ("add", "SELECT DATE '2024-02-29' + 1", "DATE 2024-03-01"),
+            ],
+        );
+    }
+
+    #[test]
+    fn queries_of_files_have_their_tables_and_parameters() {
+        let file = r#"
+[prepare_database]
+CREATE TABLE T AS SELECT 1 AS a, CAST(2 AS INT32) AS b
+--
+ARRAY<STRUCT<a INT64, b INT32>>[{1, 2}]
+==
+# A comment.
+[name=one]
+[parameters="x" as p, cast(2 as double) q]
+SELECT a, @p,  -- a comment
+  @q FROM T ORDER BY a
+--
+ARRAY<STRUCT<a INT64, STRING, DOUBLE>>[known order:{1, "x\n", 2}]
+==
+[name=two]
+SELECT b FROM T
+--
+ARRAY<STRUCT<b INT32>>[{2}]
+==
+[name=three]
+SELECT [1], NULL
+--
+ARRAY<STRUCT<ARRAY<>, INT64>>[unknown order:{ARRAY<INT64>[1], NULL}, {NULL, 2}]
+==
+[name=four]
+SELECT 1/0
+--
+ERROR: generic::out_of_range: division by zero: 1 / 0
+"#;
+        let mut tally = Tally::default();
+        let found = files::read("file", file, &mut tally);
+        assert_eq!(found[0].tables, [("T".to_owned(), "[STRUCT(1 AS a)]".to_owned())]);
+        expect(
+            found,
+            &[
+                (
+                    "file/one",
+                    "SELECT a, (\"x\"), (cast(2 as FLOAT64)) FROM {T} ORDER BY a",
+                    "ARRAY<STRUCT<a INT64, STRING, FLOAT64>> [(1, \"x\\n\", 2.0)]",
+                ),
+                (
+                    "file/three",
+                    "SELECT [1], NULL",
+                    "ARRAY<STRUCT<ARRAY<INT64>, INT64>> ?[([1], NULL), (NULL, 2)]",
+                ),
+                ("file/four", "SELECT 1/0", "OUT_OF_RANGE division by zero: 1 / 0"),
+            ],
+        );
+        assert_eq!(tally.unread["queries of a column of the type INT32"], 1);
+    }
 }

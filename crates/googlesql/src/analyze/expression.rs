@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Location;
 use tonic::Status;
 
-use super::{Analyzer, Place, at};
+use super::{Analyzer, Place, Range, at};
 use crate::aggregate::{Aggregate, is_aggregate};
 use crate::cast::cast;
 use crate::error::{checked_types, invalid, invalid_at, out_of_range, unimplemented};
@@ -111,10 +111,9 @@ impl Analyzer<'_> {
                         let operand = exprs.next().unwrap_or(Expr::Literal(Value::Null));
                         Typed::new(Expr::In(Box::new(operand), exprs.collect()), Type::Bool)
                     }
-                    Ok((operands, of)) => {
-                        return Err(not_comparable(no_signature("operator IN", &operands, start()), &of));
+                    Ok((operands, _)) | Err(operands) => {
+                        return Err(not_comparable("operator IN", &operands, start()));
                     }
-                    Err(operands) => return Err(no_signature("operator IN", &operands, start())),
                 };
                 if *negated { not(found) } else { found }
             }
@@ -129,9 +128,8 @@ impl Analyzer<'_> {
                 };
                 let element = match &array.of {
                     Type::Array(element) if element.is_ordered() => (**element).clone(),
-                    Type::Array(element) => {
-                        let wrong = no_signature("operator IN UNNEST", &[value, Typed::null()], start());
-                        return Err(not_comparable(wrong, element));
+                    Type::Array(element) if matches!(**element, Type::Struct(_)) => {
+                        return Err(unimplemented(format!("comparisons of {element}")));
                     }
                     _ => return Err(no_signature("operator IN UNNEST", &[value, array], start())),
                 };
@@ -154,13 +152,9 @@ impl Analyzer<'_> {
             Ast::Between { expr, negated, low, high } => {
                 let between = match unified(vec![one(expr)?, one(low)?, one(high)?])? {
                     Ok((operands, of)) if of.is_ordered() => between(operands),
-                    Ok((operands, of)) => {
-                        return Err(not_comparable(
-                            no_signature("operator BETWEEN", &operands, start()),
-                            &of,
-                        ));
+                    Ok((operands, _)) | Err(operands) => {
+                        return Err(not_comparable("operator BETWEEN", &operands, start()));
                     }
-                    Err(operands) => return Err(no_signature("operator BETWEEN", &operands, start())),
                 };
                 if *negated { not(between) } else { between }
             }
@@ -257,12 +251,9 @@ impl Analyzer<'_> {
                 let mut of = Vec::with_capacity(fields.len());
                 let mut exprs = Vec::with_capacity(fields.len());
                 for (value, field) in values.iter().zip(fields) {
-                    let field_type = self.data_type(&field.field_type)?;
+                    let (name, field_type) = self.struct_field(field)?;
                     exprs.push(Self::element(one(value)?, &field_type, value)?);
-                    of.push((
-                        field.field_name.as_ref().map(|name| name.value.clone()).unwrap_or_default(),
-                        field_type,
-                    ));
+                    of.push((name, field_type));
                 }
                 Typed::new(Expr::Struct(exprs), Type::Struct(of))
             }
@@ -372,6 +363,16 @@ impl Analyzer<'_> {
     /// Names with dots: a column of a relation, or a field of a column.
     fn path(&self, names: &[Ident], place: Place<'_>) -> Result<Typed, Status> {
         let [first, second, rest @ ..] = names else { return Err(invalid("an empty name")) };
+        // A field of an UNNEST is the column of its name, unless the whole struct is grouped by.
+        let is_named = |range: &&Range| {
+            range.is_unnested_struct() && range.columns[0].name.eq_ignore_ascii_case(&first.value)
+        };
+        if let Some(range) = place.scope.relations.iter().find(is_named)
+            && let [found] = range.places(&second.value)[..]
+            && let Ok(column) = grouped(range.column(found), &second.value, at(second), place)
+        {
+            return rest.iter().try_fold(column, field);
+        }
         if place.scope.column(first)?.is_none()
             && let Some(range) = place.scope.relation(&first.value)
         {
@@ -662,6 +663,12 @@ impl Analyzer<'_> {
         Ok(Typed::new(Expr::Column(grouping.keys.len() + aggregates.len() - 1), of))
     }
 
+    /// The name and the type of a field in the type of a struct.
+    fn struct_field(&self, field: &ast::StructField) -> Result<(String, Type), Status> {
+        let name = field.field_name.as_ref().map(|name| name.value.clone());
+        Ok((name.unwrap_or_default(), self.data_type(&field.field_type)?))
+    }
+
     fn data_type(&self, of: &DataType) -> Result<Type, Status> {
         Ok(match of {
             DataType::Bytes(None) => Type::Bytes,
@@ -677,12 +684,7 @@ impl Analyzer<'_> {
                 element => Type::array(element),
             },
             DataType::Struct(fields, _) => {
-                let name =
-                    |name: &Option<Ident>| name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
-                let field = |field: &ast::StructField| {
-                    Ok((name(&field.field_name), self.data_type(&field.field_type)?))
-                };
-                Type::Struct(fields.iter().map(field).collect::<Result<_, Status>>()?)
+                Type::Struct(fields.iter().map(|field| self.struct_field(field)).collect::<Result<_, _>>()?)
             }
             // The types of protocol buffers have paths as names.
             DataType::Custom(name, _) if name.0.len() > 1 => {
@@ -742,8 +744,19 @@ fn field(value: Typed, name: &Ident) -> Result<Typed, Status> {
     }
 }
 
-/// Rejects a comparison as an operand of another: without parentheses, they do not associate.
+/// Rejects a NULL without a type as an operand of anything but AND and OR, and a comparison as one of another: without parentheses, they do
+/// not associate.
 fn check_operands(ast: &Ast) -> Result<(), Status> {
+    let (op, operands) = match ast {
+        Ast::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. } => (String::new(), vec![]),
+        Ast::BinaryOp { left, op, right } => (op.to_string(), vec![left, right]),
+        Ast::Like { expr, pattern, .. } => ("LIKE".to_owned(), vec![expr, pattern]),
+        Ast::UnaryOp { op, expr } => (op.to_string(), vec![expr]),
+        _ => (String::new(), vec![]),
+    };
+    if let Some(operand) = operands.into_iter().find(|operand| is_null_literal(operand)) {
+        return Err(invalid_at(format!("Operands of {op} cannot be literal NULL"), operand.span().start));
+    }
     let operands = match ast {
         Ast::BinaryOp { left, op, right } if comparison(op).is_some() => vec![left, right],
         Ast::Like { expr, pattern, .. } => vec![expr, pattern],
@@ -763,6 +776,14 @@ fn check_operands(ast: &Ast) -> Result<(), Status> {
             operand.span().start,
         )),
         None => Ok(()),
+    }
+}
+
+fn is_null_literal(ast: &Ast) -> bool {
+    match ast {
+        Ast::Nested(inner) => is_null_literal(inner),
+        Ast::Value(value) => value.value == ast::Value::Null,
+        _ => false,
     }
 }
 
@@ -836,10 +857,7 @@ fn compare(
             let (left, right) = pair(operands);
             Ok(Typed::new(Expr::Compare(comparison, left, right), Type::Bool))
         }
-        Ok((operands, of)) => {
-            Err(not_comparable(no_signature(&format!("operator {name}"), &operands, at), &of))
-        }
-        Err(operands) => Err(no_signature(&format!("operator {name}"), &operands, at)),
+        Ok((operands, _)) | Err(operands) => Err(not_comparable(&format!("operator {name}"), &operands, at)),
     }
 }
 

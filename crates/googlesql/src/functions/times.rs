@@ -38,7 +38,15 @@ pub(super) fn call(arguments: Arguments<'_>, now: i64) -> Result<Typed, Status> 
                 time::checked_date(Some(time::day_in(&zone, now))).map(Value::Date)
             })
         }
-        "TIMESTAMP_SECONDS" | "TIMESTAMP_MILLIS" | "TIMESTAMP_MICROS" => {
+        "TIMESTAMP_FROM_UNIX_SECONDS" | "TIMESTAMP_FROM_UNIX_MILLIS" | "TIMESTAMP_FROM_UNIX_MICROS" if matches!(&arguments.all[..], [time] if time.of == Timestamp) => {
+            Typed::strict(Timestamp, arguments.into_one(&[Timestamp])?, |values| Ok(values[0].clone()))
+        }
+        "TIMESTAMP_SECONDS"
+        | "TIMESTAMP_MILLIS"
+        | "TIMESTAMP_MICROS"
+        | "TIMESTAMP_FROM_UNIX_SECONDS"
+        | "TIMESTAMP_FROM_UNIX_MILLIS"
+        | "TIMESTAMP_FROM_UNIX_MICROS" => {
             Typed::strict(Timestamp, arguments.into_one(&[Int64])?, move |values| {
                 time::checked_timestamp(values[0].int().checked_mul(unit)).map(Value::Timestamp)
             })

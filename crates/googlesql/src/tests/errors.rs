@@ -97,8 +97,17 @@ async fn a_wrong_query_is_invalid() {
             ),
             ("SELECT DATE '24-01-02'", "Could not cast literal \"24-01-02\" to type DATE"),
             ("SELECT 1_000", "Missing whitespace between literal and alias [at 1:9]"),
+            (
+                "SELECT x FROM UNNEST([STRUCT(1 AS x)]) AS s WITH OFFSET WHERE (",
+                "Expected: an expression, found: EOF",
+            ),
             ("SELECT 1 'one'", "Expected: end of statement, found: '''one'''"),
             ("SELECT 1e309", "Invalid floating point literal: 1e309"),
+            ("SELECT _key FROM t WHERE _key = NULL", "Operands of = cannot be literal NULL [at 1:33]"),
+            ("SELECT 1 + (NULL)", "Operands of + cannot be literal NULL"),
+            ("SELECT 1 + 2 + NULL - 3", "Operands of + cannot be literal NULL"),
+            ("SELECT 'a' LIKE NULL", "Operands of LIKE cannot be literal NULL"),
+            ("SELECT TRUE AND NOT NULL", "Operands of NOT cannot be literal NULL"),
             ("SELECT 1 = 1 = TRUE", "Syntax error: comparisons do not associate; write (1 = 1) [at 1:8]"),
             ("SELECT 1 < 2 IS TRUE", "comparisons do not associate; write (1 < 2)"),
             ("SELECT 1 IN (1) = TRUE", "comparisons do not associate"),
@@ -136,10 +145,12 @@ async fn what_is_not_served_is_refused_by_name() {
             ("SELECT _key FROM t |> WHERE TRUE", "pipe"),
             ("SELECT _key FROM t @{x=1}", "hints"),
             ("SELECT x FROM t, UNNEST([1]) a, t.f x WITH OFFSET", "WITH OFFSET after another array"),
+            ("SELECT x FROM UNNEST([1]) x WITH OFFSET JOIN UNNEST([1]) y", "JOIN after WITH OFFSET"),
             ("SELECT STRUCT()", "structs without fields"),
             ("SELECT CAST(NULL AS RANGE<DATE>)", "the type RANGE"),
             ("SELECT SAFE.SUM(x), COUNT(*) FROM UNNEST([1]) AS x", "SAFE.SUM"),
             ("SELECT BIT_AND(DISTINCT x) FROM UNNEST([1]) AS x", "the function BIT_AND"),
+            ("SELECT SAFE.COT(0)", "the function COT"),
             ("SELECT LAST_DAY(DATE '2024-02-01', MONTH)", "the function LAST_DAY"),
             ("SELECT ARRAY_LAST_N([1], 1)", "the function ARRAY_LAST_N"),
             ("SELECT [STRUCT(1), STRUCT(1.5)]", "the elements of an array of structs of several types"),
@@ -270,11 +281,16 @@ async fn a_partial_sum_may_be_out_of_range() {
 #[tokio::test]
 async fn no_query_is_too_deep_for_the_stack() {
     let database = table().await;
+    let many = format!("{}1", "[1], ".repeat(900));
     for (text, expected) in [
         (format!("SELECT {}1", "1+".repeat(3_900)), Some("3901")),
         (format!("SELECT _key FROM t WHERE {}FALSE", "_key = 'a' OR ".repeat(1_500)), Some("a")),
         (format!("SELECT {}1{}", "(".repeat(2_000), ")".repeat(2_000)), None),
         (format!("SELECT {}1{}", "[".repeat(2_000), "]".repeat(2_000)), None),
+        (format!("SELECT {}1{}", "ARRAY<INT64>[".repeat(1_300), "]".repeat(1_300)), None),
+        (format!("SELECT {}1{}", "STRUCT<a INT64>(".repeat(1_000), ")".repeat(1_000)), None),
+        (format!("SELECT {}1{}", "(1, ".repeat(1_300), ")".repeat(1_300)), None),
+        (format!("SELECT {}1", "ARRAY<INT64>[1], ".repeat(900)), Some(&many)),
         (format!("SELECT {}TRUE", "NOT ".repeat(4_000)), None),
         (format!("SELECT {}1", "-".repeat(4_001)), None),
         (format!("SELECT * FROM {}t{}", "(SELECT * FROM ".repeat(1_000), ")".repeat(1_000)), None),

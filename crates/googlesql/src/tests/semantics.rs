@@ -169,7 +169,7 @@ async fn like_and_between_are_of_bytes() {
         (r"_key LIKE 'like#\\%'", &["%"]),
         (r"_key LIKE 'like#\\a'", &["a"]),
         (r"_key LIKE 'LIKE#a'", &[]),
-        (r"_key LIKE NULL", &[]),
+        (r"_key LIKE CAST(NULL AS BYTES)", &[]),
         (r"STARTS_WITH(_key, 'like#\u20ac') AND CAST(_key AS STRING) LIKE 'like#_'", &["€"]),
         (r"_key BETWEEN b'like#a' AND 'like#b'", &["a", "ax", "b"]),
         (r"_key BETWEEN 'like#b' AND 'like#a'", &[]),
@@ -276,6 +276,9 @@ async fn fields_of_unnested_structs_are_columns() {
                 &["\"y\"", "\"x\""],
             ),
             (&format!("SELECT a, a.a FROM UNNEST({array}) AS a"), &["(1, \"x\"), 1", "(2, \"y\"), 2"]),
+            (&format!("SELECT s.a, b, COUNT(*) FROM UNNEST({array}) AS s, UNNEST([7, 8]) GROUP BY a, s.b"), &["1, \"x\", 2", "2, \"y\", 2"]),
+            (&format!("SELECT s.a, s.b FROM UNNEST({array}) AS s GROUP BY s HAVING s.a > 1"), &["2, \"y\""]),
+            (&format!("SELECT * FROM UNNEST([1, 2]) AS x LEFT JOIN UNNEST(IF(x = 1, {array}, [])) WHERE a IS NULL"), &["2, NULL, NULL"]),
             (&format!("SELECT COUNT(*), SUM(a) FROM UNNEST({array}), UNNEST([1, 2])"), &["4, 6"]),
         ])
         .await;
@@ -336,7 +339,7 @@ async fn values_of_expressions() {
             // Three-valued logic.
             ("NULL AND FALSE, NULL OR TRUE, NULL AND TRUE, NOT CAST(NULL AS BOOL)", "false, true, NULL, NULL"),
             ("1 IN (2, NULL), 1 IN (1, NULL), NULL IN (1), 1 NOT IN (2)", "NULL, true, NULL, true"),
-            ("1 = NULL, NULL IS NULL, 1 IS NOT NULL, (1 = NULL) IS TRUE, (1 = 2) IS FALSE", "NULL, true, true, false, true"),
+            ("1 = NULLIF(1, 1), NULL IS NULL, 1 IS NOT NULL, (1 = NULLIF(1, 1)) IS TRUE, (1 = 2) IS FALSE", "NULL, true, true, false, true"),
             // Numbers.
             ("1 + 2 * 3, 7 / 2, DIV(7, 2), MOD(-7, 2), -5, 2 - 3 - 4", "7, 3.5, 3, -1, -5, -5"),
             ("1 < 1.5, 1.5 + 1, CAST(2.5 AS INT64), CAST(-2.5 AS INT64), ROUND(2.345, 2)", "true, 2.5, 3, -3, 2.35"),
@@ -379,6 +382,7 @@ async fn values_of_expressions() {
             ("EXTRACT(YEAR FROM DATE '2024-02-29'), EXTRACT(DAYOFWEEK FROM TIMESTAMP_SECONDS(0)), EXTRACT(DATE FROM TIMESTAMP_SECONDS(0))", "2024, 5, 1970-1-1"),
             ("DATE_TRUNC(DATE '2024-02-29', MONTH), TIMESTAMP_TRUNC(TIMESTAMP_SECONDS(100), MINUTE)", "2024-2-1, @60"),
             ("DATE '2024-02-28' + 2, 1 + DATE '2024-02-28', DATE '2024-03-01' - 1", "2024-3-1, 2024-2-29, 2024-2-29"),
+            ("TIMESTAMP_FROM_UNIX_SECONDS(1), TIMESTAMP_FROM_UNIX_MILLIS(TIMESTAMP_SECONDS(2)), TIMESTAMP_FROM_UNIX_MICROS(3000000)", "@1, @2, @3"),
             ("CURRENT_DATE('+00') = CURRENT_DATE(), CURRENT_DATE(CAST(NULL AS STRING))", "true, NULL"),
             ("STRING(TIMESTAMP_MILLIS(1500)), FORMAT_DATE('%d/%m/%y', DATE '2024-02-29'), CAST(TIMESTAMP_SECONDS(0) AS DATE)", "\"1970-01-01 00:00:01.500+00\", \"29/02/24\", 1970-1-1"),
             ("FORMAT_TIMESTAMP('%A %e %B %j %I%p %E3S', TIMESTAMP_MILLIS(1500)), PARSE_DATE('%F', '2024-02-29')", "\"Thursday  1 January 001 12AM 01.500\", 2024-2-29"),
@@ -466,7 +470,8 @@ fn condition(random: &mut fastrand::Rng, depth: usize) -> String {
         3 => format!("_key IN ('{key}', 'b', NULL)"),
         4 => format!("STARTS_WITH(_key, '{key}')"),
         5 => format!("_key LIKE '{key}{}'", ["", "%", "_", "\\\\%"][random.usize(..4)]),
-        6 => ["f['q'] > 'aa'", "NULL", "TRUE", "_key BETWEEN 'a' AND 'b'"][random.usize(..4)].to_owned(),
+        6 => ["f['q'] > 'aa'", "CAST(NULL AS BOOL)", "TRUE", "_key BETWEEN 'a' AND 'b'"][random.usize(..4)]
+            .to_owned(),
         7 => format!("NOT ({})", condition(random, depth - 1)),
         join => {
             let word = if join == 8 { "AND" } else { "OR" };
