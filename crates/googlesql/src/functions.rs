@@ -355,8 +355,11 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                 };
                 // Each part is an allocation of its own, of which the least has 32 bytes.
                 let _parts = meter::hold(parts.len() * (size_of::<Value>() + 32))?;
-                let parts = parts.into_iter().map(|part| made(is_text, part.to_vec()));
-                Ok(Value::Array(parts.collect::<Result<_, _>>()?))
+                let mut elements = Vec::with_capacity(parts.len());
+                for part in parts {
+                    elements.push(made(is_text, part.to_vec())?);
+                }
+                Ok(Value::Array(elements))
             })
         }
         "REGEXP_CONTAINS" => {

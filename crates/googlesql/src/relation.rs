@@ -291,6 +291,7 @@ fn group(input: &Plan<'_>, keys: &[Expr], aggregates: &[Aggregate], emit: Emit<'
         for (aggregate, state) in aggregates.iter().zip(states) {
             row.push(aggregate.finish(state)?);
         }
+        let _held = meter::hold(bytes(&row))?;
         if emit(row)?.is_break() {
             break;
         }
