@@ -37,6 +37,9 @@ pub(crate) fn not_found(name: &str, at: Location) -> Status {
     if takes_time_part(name) {
         return unimplemented(format!("{name} with these arguments"));
     }
+    if matches!(name, "ALL" | "SOME") {
+        return unimplemented(format!("LIKE {name}"));
+    }
     invalid_at(format!("Function not found: {name}"), at)
 }
 
