@@ -10,25 +10,13 @@ use crate::typed::{Typed, unified};
 use crate::types::Type;
 use crate::value::Value;
 
-/// Whether an operator is `&`, `|`, `^`, `<<` or `>>`.
-pub(crate) fn is_operator(op: &BinaryOperator) -> bool {
-    is_shift(op)
-        || matches!(op, BinaryOperator::BitwiseAnd | BinaryOperator::BitwiseOr | BinaryOperator::BitwiseXor)
-}
-
-fn is_shift(op: &BinaryOperator) -> bool {
-    matches!(op, BinaryOperator::PGBitwiseShiftLeft | BinaryOperator::PGBitwiseShiftRight)
-}
-
-/// Such an operator of two operands.
+/// `&`, `|`, `^`, `<<` or `>>` of two operands.
 pub(crate) fn operate(op: &BinaryOperator, left: Typed, right: Typed, at: Location) -> Result<Typed, Status> {
-    if is_shift(op) {
-        return shift(op, left, right, at);
-    }
     let calculation: fn(i64, i64) -> i64 = match op {
         BinaryOperator::BitwiseAnd => |left, right| left & right,
         BinaryOperator::BitwiseOr => |left, right| left | right,
-        _ => |left, right| left ^ right,
+        BinaryOperator::BitwiseXor => |left, right| left ^ right,
+        _ => return shift(op, left, right, at),
     };
     let (operands, of) = match unified(vec![left, right])? {
         Ok((operands, of @ (Type::Int64 | Type::Bytes))) => (operands, of),

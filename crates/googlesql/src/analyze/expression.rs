@@ -908,15 +908,17 @@ fn operate(op: &BinaryOperator, left: Typed, right: Typed, at: Location) -> Resu
     {
         return Err(unimplemented(format!("the difference of two values of {}", left.of)));
     }
-    if bits::is_operator(op) {
-        return bits::operate(op, left, right, at);
-    }
     let is_division = *op == BinaryOperator::Divide;
     let calculation: fn(i64, i64) -> Option<i64> = match op {
         BinaryOperator::Plus => i64::checked_add,
         BinaryOperator::Minus => i64::checked_sub,
         BinaryOperator::Multiply => i64::checked_mul,
         BinaryOperator::Divide => |_, _| None,
+        BinaryOperator::BitwiseAnd
+        | BinaryOperator::BitwiseOr
+        | BinaryOperator::BitwiseXor
+        | BinaryOperator::PGBitwiseShiftLeft
+        | BinaryOperator::PGBitwiseShiftRight => return bits::operate(op, left, right, at),
         other => return Err(unimplemented(format!("the operator {other}"))),
     };
     let sign = match op {
