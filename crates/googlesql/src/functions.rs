@@ -41,6 +41,9 @@ pub(crate) fn not_found(name: &str, at: Location) -> Status {
     if time_part_place(name).is_some() {
         return invalid_at(format!("{name} without a part of a time, such as DAY"), at);
     }
+    if matches!(name, "ALL" | "SOME") {
+        return unimplemented(format!("LIKE {name}"));
+    }
     invalid_at(format!("Function not found: {name}"), at)
 }
 

@@ -36,7 +36,7 @@
 //! | tables | `_key`, a `MAP<BYTES, BYTES>` for each column family, of `INT64` for sums, minima and maxima; the fields of a row key schema as columns, and then `_key` is left out of `*` |
 //! | versions | `t(with_history => TRUE)`, with `after`, `after_or_equal`, `before`, `before_or_equal`, `latest_n`; `t(as_of => …)`; `UNPACK((SELECT …))` |
 //! | clauses | `SELECT [DISTINCT]` with `* EXCEPT` and `REPLACE`, subqueries in `FROM`, `UNNEST` as a correlated join, `WHERE`, `GROUP BY`, `HAVING`, `ORDER BY`, `LIMIT` and `OFFSET` |
-//! | expressions | comparisons, `AND`, `OR`, `NOT`, `IS`, `IN`, `IN UNNEST`, `BETWEEN`, `LIKE`, `CASE`, arithmetic, `DATE + INT64`, `\|\|`, `CAST`, `SAFE_CAST`, subscripts of maps and arrays, fields of structs, array and struct literals with and without types, parameters |
+//! | expressions | comparisons, `AND`, `OR`, `NOT`, `IS`, `IN`, `IN UNNEST`, `BETWEEN`, `LIKE`, `CASE`, arithmetic, bits of INT64 and BYTES, `DATE + INT64`, `\|\|`, `CAST`, `SAFE_CAST`, subscripts of maps and arrays, fields of structs, array and struct literals with and without types, parameters |
 //! | functions | of maps, stored bytes, texts, regular expressions, numbers, arrays, dates and timestamps; `COUNT`, `COUNTIF`, `SUM`, `AVG`, `MIN`, `MAX`, `ANY_VALUE`, `ARRAY_AGG`, `STRING_AGG`, `LOGICAL_AND`, `LOGICAL_OR` |
 //!
 //! Types, NULL and errors are GoogleSQL's: `_key = 'a'` compares BYTES, and a parameter of STRING does not; integer overflow is an error;
@@ -48,7 +48,7 @@
 //!
 //! - Time zones are those of the IANA database that the program has in it. Without one, a time is in UTC.
 //! - Regular expressions have no Unicode classes, such as `\p{Greek}`.
-//! - Arrays and structs have no equality and no order, and integers no bits: there are no `&`, `|`, `^`, `~`, `<<` and `>>`.
+//! - Arrays and structs have no equality and no order.
 //! - There are no logical views, materialized views or protocol buffers, no hash function but `FARM_FINGERPRINT`, and no JSON, HLL, window
 //!   or lambda functions.
 //! - Conditions on `_key` by `=`, `<`, `<=`, `>`, `>=`, `IN`, `LIKE` and `STARTS_WITH` read only the rows that they select. Every other
@@ -60,6 +60,7 @@
 
 mod aggregate;
 mod analyze;
+mod bits;
 mod cast;
 mod column;
 mod error;

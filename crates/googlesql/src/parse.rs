@@ -1,10 +1,12 @@
 //! The text of a query as a syntax tree, and its literals.
 
+use std::any::TypeId;
+
 use bytes::Bytes;
 use sqlparser::ast::{Query, Statement, Value as Literal};
-use sqlparser::dialect::BigQueryDialect;
+use sqlparser::dialect::{BigQueryDialect, Dialect, Precedence};
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::Parser;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use tonic::Status;
 
@@ -13,11 +15,54 @@ use crate::lex;
 use crate::types::Type;
 use crate::value::Value;
 
+/// BigQuery's dialect, as far as queries need it, with the shifts of GoogleSQL.
+#[derive(Debug)]
+struct GoogleSql;
+
+macro_rules! as_in_bigquery {
+    ($($name:ident)*) => { $(fn $name(&self) -> bool { BigQueryDialect.$name() })* };
+}
+
+impl Dialect for GoogleSql {
+    as_in_bigquery! {
+        require_interval_qualifier supports_comma_separated_trim supports_group_by_expr supports_pipe_operator
+        supports_projection_trailing_commas supports_select_expr_star supports_select_wildcard_except
+        supports_select_wildcard_replace supports_struct_literal supports_table_versioning
+        supports_window_clause_named_window_reference supports_window_function_null_treatment_arg
+    }
+
+    // The parser asks for it by its type.
+    fn dialect(&self) -> TypeId {
+        BigQueryDialect.dialect()
+    }
+
+    fn is_identifier_start(&self, each: char) -> bool {
+        BigQueryDialect.is_identifier_start(each)
+    }
+
+    fn is_identifier_part(&self, each: char) -> bool {
+        BigQueryDialect.is_identifier_part(each)
+    }
+
+    fn is_column_alias(&self, keyword: &Keyword, parser: &mut Parser<'_>) -> bool {
+        BigQueryDialect.is_column_alias(keyword, parser)
+    }
+
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        true
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        let is_shift = matches!(parser.peek_token_ref().token, Token::ShiftLeft | Token::ShiftRight);
+        // Between that of `+` and that of `&`.
+        is_shift.then(|| Ok(self.prec_value(Precedence::Xor)))
+    }
+}
+
 /// Parses a query.
 pub(crate) fn parse(text: &str) -> Result<Box<Query>, Status> {
-    let dialect = BigQueryDialect {};
     let tokens = with_typed_arrays(adapted(lex::tokens(text)?))?;
-    let parsed = Parser::new(&dialect).with_tokens_with_locations(tokens.clone()).parse_statements();
+    let parsed = Parser::new(&GoogleSql).with_tokens_with_locations(tokens.clone()).parse_statements();
     let mut statements = parsed.map_err(|error| match foreign_syntax(&tokens, &error.to_string()) {
         Some(what) => unimplemented(what),
         None => invalid(format!("Syntax error: {error}")),
@@ -91,7 +136,7 @@ fn foreign_syntax(tokens: &[TokenWithSpan], error: &str) -> Option<&'static str>
 /// Writes `ARRAY<T>[…]`, which the parser does not have, as `([…]::ARRAY<T>)`: GoogleSQL has no `::`.
 ///
 /// # Errors
-/// A shift, which the parser does not have for this dialect.
+/// A lambda function, whose arrow the parser takes for an operator.
 fn with_typed_arrays(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, Status> {
     // Where each type with `<` begins that has not ended.
     let (mut open, mut arrays) = (Vec::new(), Vec::new());
@@ -107,9 +152,6 @@ fn with_typed_arrays(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan
                 if is_array && tokens.get(at + 1).is_some_and(|next| next.token == Token::LBracket) {
                     arrays.push((start, at + 1));
                 }
-            }
-            Token::ShiftLeft | Token::ShiftRight => {
-                return Err(unimplemented(format!("the operator {token}")));
             }
             Token::Arrow => return Err(unimplemented("lambda functions")),
             // Types have no parentheses: it was a comparison with a column of this name.

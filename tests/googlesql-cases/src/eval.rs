@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::cpp::{self, Expr, Parameter, Parser, Token, closing};
-use crate::value::{Type, Value, parse_date, parse_timestamp};
+use crate::value::{Type, Value, days, parse_date, parse_timestamp};
 
 /// What an expression of C++ is.
 #[derive(Clone, Debug)]
@@ -826,8 +826,7 @@ fn timestamp_of(text: &[u8], zone: &Cpp) -> Option<i64> {
         _ if clock.contains(['+', '-', 'Z', 'U']) => "",
         Cpp::Text(zone) => match str::from_utf8(zone).ok()? {
             "UTC" => "+00",
-            // Daylight saving time, but for the days around its changes.
-            "America/Los_Angeles" if ("04".."11").contains(&text.get(5..7)?) => "-07",
+            "America/Los_Angeles" if is_daylight_time(text)? => "-07",
             "America/Los_Angeles" => "-08",
             zone if zone.starts_with(['+', '-']) => zone,
             _ => return None,
@@ -836,6 +835,19 @@ fn timestamp_of(text: &[u8], zone: &Cpp) -> Option<i64> {
     };
     let clock = if clock.is_empty() { " 00:00:00" } else { "" };
     parse_timestamp(&format!("{text}{clock}{offset}"))
+}
+
+/// Whether clocks of the United States are put forward at a local time. Before 2007, it is said but for the days around the changes.
+fn is_daylight_time(text: &str) -> Option<bool> {
+    let part = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
+    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
+    if year < 2007 {
+        return Some((4..11).contains(&month));
+    }
+    // The first Sunday from a day on: 1970-01-04 was one.
+    let sunday = |month: i64, from: i64| from + (3 - days(year, month, from)).rem_euclid(7);
+    let now = (month, day, part(11, 13).unwrap_or_default());
+    Some(now >= (3, sunday(3, 8), 2) && now < (11, sunday(11, 1), 2))
 }
 
 /// Where a statement ends: its semicolon at the top.
@@ -1502,5 +1514,25 @@ fn method_of(value: Cpp, method: &str, arguments: Vec<Cpp>) -> Cpp {
         }
         (Cpp::List(all), "back") => all.last().cloned().unwrap_or_else(|| unknown("back")),
         (_, method) => unknown(format!("the method {method}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_daylight_time;
+
+    #[test]
+    fn daylight_time_is_between_two_sundays() {
+        for (text, expected) in [
+            ("2015-03-08 01:59:59", false),
+            ("2015-03-08 03:00:00", true),
+            ("2016-03-12", false),
+            ("2015-11-01 01:59:59", true),
+            ("2015-11-01 02:00:00", false),
+            ("2015-11-04", false),
+            ("1999-07-01", true),
+        ] {
+            assert_eq!(is_daylight_time(text), Some(expected), "{text}");
+        }
     }
 }

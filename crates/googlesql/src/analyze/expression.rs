@@ -10,6 +10,7 @@ use tonic::Status;
 
 use super::{Analyzer, Place, Range, at};
 use crate::aggregate::{Aggregate, is_aggregate};
+use crate::bits;
 use crate::cast::cast;
 use crate::error::{checked_types, invalid, invalid_at, out_of_range, unimplemented};
 use crate::expr::{Comparison, Expr};
@@ -338,6 +339,9 @@ impl Analyzer<'_> {
     /// A parameter. Unlike a literal, it does not become another type by itself.
     fn parameter(&self, name: &Ident) -> Result<Typed, Status> {
         let sought = name.value[1..].to_ascii_lowercase();
+        if sought.starts_with('@') {
+            return Err(unimplemented("system variables"));
+        }
         let found = self.parameters.get(&sought);
         let (of, value) =
             found.ok_or_else(|| invalid_at(format!("Query parameter '{sought}' not found"), at(name)))?;
@@ -508,9 +512,14 @@ impl Analyzer<'_> {
                 form: Form::Number,
             });
         }
+        if op == UnaryOperator::BitwiseNot && matches!(operand, Ast::BinaryOp { .. }) {
+            // The parser takes a product as the operand.
+            return Err(unimplemented("`~` before an operand of another operator; write parentheses"));
+        }
         let typed = self.expression(operand, place)?;
         let form = typed.form;
         Ok(match op {
+            UnaryOperator::BitwiseNot => bits::not(typed, start)?,
             UnaryOperator::Not => match typed.coerced(&Type::Bool)? {
                 Ok(operand) => not(operand),
                 Err(other) => return Err(no_signature("operator NOT", &[other], start)),
@@ -900,6 +909,11 @@ fn operate(op: &BinaryOperator, left: Typed, right: Typed, at: Location) -> Resu
         BinaryOperator::Minus => i64::checked_sub,
         BinaryOperator::Multiply => i64::checked_mul,
         BinaryOperator::Divide => |_, _| None,
+        BinaryOperator::BitwiseAnd
+        | BinaryOperator::BitwiseOr
+        | BinaryOperator::BitwiseXor
+        | BinaryOperator::PGBitwiseShiftLeft
+        | BinaryOperator::PGBitwiseShiftRight => return bits::operate(op, left, right, at),
         other => return Err(unimplemented(format!("the operator {other}"))),
     };
     let sign = match op {

@@ -28,6 +28,13 @@ async fn a_wrong_query_is_invalid() {
     expect(
         Code::InvalidArgument,
         &[
+            (
+                "SELECT 1.5 & 1",
+                "No matching signature for operator & for argument types: FLOAT64, FLOAT64 [at 1:14]",
+            ),
+            ("SELECT 1.5 << 1", "No matching signature for operator <<"),
+            ("SELECT 1 >> 'a'", "No matching signature for operator >>"),
+            ("SELECT ~TRUE", "No matching signature for operator ~"),
             ("SELEC _key FROM t", "Syntax error"),
             ("SELECT _key FROM nosuchtable", "Table not found: nosuchtable [at 1:18]"),
             ("SELECT _key FROM no-such-table", "Table not found: no-such-table"),
@@ -137,9 +144,9 @@ async fn what_is_not_served_is_refused_by_name() {
             ("SELECT CAST(f['q'] AS my_proto.foo.bar.Product) FROM t", "of a schema bundle"),
             ("SELECT AS STRUCT 1 AS a", "SELECT AS STRUCT"),
             ("SELECT _key FROM t QUALIFY TRUE", "QUALIFY"),
-            ("SELECT 5 & 3", "the operator &"),
-            ("SELECT 1 << 2", "the operator <<"),
-            ("SELECT 8 >> 2", "the operator >>"),
+            ("SELECT ~1 * 2", "`~` before an operand of another operator"),
+            ("SELECT 'a' LIKE ALL ('a', 'b')", "LIKE ALL"),
+            ("SELECT @@time_zone", "system variables"),
             ("SELECT ARRAY_FILTER([1], e -> e > 0)", "lambda functions"),
             ("FROM UNNEST([1]) AS x |> WHERE x > 0", "pipe syntax"),
             ("SELECT _key FROM t |> WHERE TRUE", "pipe"),

@@ -206,6 +206,10 @@ async fn numbers_are_exact_or_an_error() {
             ("SELECT IS_NAN(CAST('nan' AS FLOAT64)), IS_NAN(1), IS_INF(CAST('-inf' AS FLOAT32)), IS_INF(NULL)", &["true, false, true, NULL"]),
             ("SELECT LN(CAST('-inf' AS FLOAT64)), LOG10(CAST('-inf' AS FLOAT64)), LOG(2, CAST('-inf' AS FLOAT64))", &["NaN, NaN, NaN"]),
             ("SELECT SQRT(CAST('inf' AS FLOAT64)), SQRT(CAST('nan' AS FLOAT64)), LN(CAST('inf' AS FLOAT64))", &["inf, NaN, inf"]),
+            // Shifts bind looser than sums and tighter than `&`, then come `^`, `|` and comparisons.
+            ("SELECT 1 << 2 + 1, 1 | 6 & 3 << 1, 7 ^ 1 | 8 ^ 8 & 8, 1 < 2 >> 1, 1 << 3 >> 1", &["8, 7, 6, false, 4"]),
+            ("SELECT ~-1 + 1, -(~1), b'a' | 'b', 1 << 9223372036854775807, b'ab' << 9223372036854775807, b'ab' >> 9", &["1, 2, c, 0, \\x00\\x00, \\x000"]),
+            ("SELECT ARRAY<STRUCT<a ARRAY<INT64>>>[STRUCT([1 << 1])][0].a[0] >> 1", &["1"]),
             ("SELECT ARRAY_INCLUDES([CAST('nan' AS FLOAT64), 1.0], CAST('nan' AS FLOAT64)), ARRAY_INCLUDES([1.0, NULL], 1.0)", &["false, true"]),
         ])
         .await;
