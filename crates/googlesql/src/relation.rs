@@ -251,7 +251,7 @@ fn count(expr: Option<&Expr>) -> Result<Option<u64>, Status> {
 }
 
 fn key_of(values: &[Value]) -> Vec<u8> {
-    let mut key = Vec::new();
+    let mut key = Vec::with_capacity(bytes(values));
     values.iter().for_each(|value| value.group_key(&mut key));
     key.shrink_to_fit();
     key
