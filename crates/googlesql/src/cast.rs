@@ -1,5 +1,7 @@
 //! `CAST` and `SAFE_CAST`.
 
+use std::str::FromStr;
+
 use jiff::tz::TimeZone;
 use tonic::Status;
 
@@ -48,12 +50,10 @@ fn function(from: &Type, to: &Type) -> Option<Conversion> {
         },
         (Type::Text, Type::Int64) => |value| {
             let text = String::from_utf8_lossy(value.raw()).into_owned();
-            parse_int(text.trim())
-                .map(Value::Int64)
-                .ok_or_else(|| out_of_range(format!("Bad int64 value: {text}")))
+            parse_int(&text).map(Value::Int64).ok_or_else(|| out_of_range(format!("Bad int64 value: {text}")))
         },
         (Type::Text, Type::Float64) => |value| parse_float(value).map(Value::Float64),
-        (Type::Text, Type::Float32) => |value| parse_float(value).map(|number| Value::Float32(number as f32)),
+        (Type::Text, Type::Float32) => |value| parse_float(value).map(Value::Float32),
         (Type::Text, Type::Bool) => |value| {
             let text = String::from_utf8_lossy(value.raw());
             match &text.to_ascii_lowercase()[..] {
@@ -74,12 +74,13 @@ fn function(from: &Type, to: &Type) -> Option<Conversion> {
         (Type::Int64, Type::Float64) | (Type::Float32, Type::Float64) => {
             |value| Ok(Value::Float64(value.float()))
         }
-        (Type::Int64 | Type::Float64, Type::Float32) => |value| {
-            let (wide, narrow) = (value.float(), value.float() as f32);
-            if narrow.is_infinite() && wide.is_finite() {
+        (Type::Int64, Type::Float32) => |value| Ok(Value::Float32(value.int() as f32)),
+        (Type::Float64, Type::Float32) => |value| {
+            let wide = value.float();
+            if wide.is_finite() && wide.abs() > f64::from(f32::MAX) {
                 return Err(out_of_range(format!("float out of range: {wide}")));
             }
-            Ok(Value::Float32(narrow))
+            Ok(Value::Float32(wide as f32))
         },
         (Type::Int64, Type::Bool) => |value| Ok(Value::Bool(value.int() != 0)),
         (Type::Bool, Type::Int64) => |value| Ok(Value::Int64(value.is_true().into())),
@@ -166,6 +167,8 @@ fn general(number: f64, digits: usize) -> String {
 }
 
 fn parse_int(text: &str) -> Option<i64> {
+    // Around hexadecimal digits only spaces are left out.
+    let text = if text.contains(['x', 'X']) { text.trim_matches(' ') } else { text.trim_ascii() };
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", text.strip_prefix('+').unwrap_or(text)),
@@ -180,8 +183,8 @@ fn parse_int(text: &str) -> Option<i64> {
     i64::from_str_radix(&format!("{sign}{digits}"), radix).ok()
 }
 
-fn parse_float(value: &Value) -> Result<f64, Status> {
+fn parse_float<F: FromStr>(value: &Value) -> Result<F, Status> {
     let text = String::from_utf8_lossy(value.raw()).into_owned();
     // Rust also reads `infinity` and `nan` in any case, as SQL does.
-    text.trim().parse().map_err(|_| out_of_range(format!("Bad double value: {text}")))
+    text.trim_ascii().parse().map_err(|_| out_of_range(format!("Bad double value: {text}")))
 }

@@ -132,12 +132,13 @@ impl Expr {
             Self::Like(operand, pattern) => match both(operand, pattern)? {
                 (Value::Null, _) | (_, Value::Null) => Value::Null,
                 (Value::Text(text), pattern) => {
+                    let _held = meter::hold(4 * text.len() + 16 * pattern.raw().len())?;
                     let text: Vec<char> = text.chars().collect();
                     let pattern: Vec<char> = String::from_utf8_lossy(pattern.raw()).chars().collect();
-                    Value::Bool(is_like(&text, &LikePattern::new(&pattern, ['\\', '%', '_'])?))
+                    Value::Bool(is_like(&text, &LikePattern::new(&pattern, ['\\', '%', '_'])?)?)
                 }
                 (bytes, pattern) => {
-                    Value::Bool(is_like(bytes.raw(), &LikePattern::new(pattern.raw(), *b"\\%_")?))
+                    Value::Bool(is_like(bytes.raw(), &LikePattern::new(pattern.raw(), *b"\\%_")?)?)
                 }
             },
             Self::StartsWith(operand, prefix) => match both(operand, prefix)? {
@@ -288,7 +289,7 @@ impl<T: Copy + PartialEq> LikePattern<T> {
 }
 
 /// Whether all of a text matches. On a mismatch, the last wildcard for any number takes one more.
-fn is_like<T: Copy + PartialEq>(text: &[T], pattern: &LikePattern<T>) -> bool {
+fn is_like<T: Copy + PartialEq>(text: &[T], pattern: &LikePattern<T>) -> Result<bool, Status> {
     let steps = &pattern.0;
     let (mut at, mut step) = (0, 0);
     let mut last_any: Option<(usize, usize)> = None;
@@ -301,11 +302,13 @@ fn is_like<T: Copy + PartialEq>(text: &[T], pattern: &LikePattern<T>) -> bool {
             Some(LikeStep::One) => (at, step) = (at + 1, step + 1),
             Some(LikeStep::Exactly(each)) if *each == text[at] => (at, step) = (at + 1, step + 1),
             _ => {
-                let Some((after, from)) = last_any else { return false };
+                let Some((after, from)) = last_any else { return Ok(false) };
+                // As often as the text has characters, each time for as many steps as the pattern has.
+                meter::row()?;
                 last_any = Some((after, from + 1));
                 (at, step) = (from + 1, after);
             }
         }
     }
-    steps[step..].iter().all(|step| matches!(step, LikeStep::Any))
+    Ok(steps[step..].iter().all(|step| matches!(step, LikeStep::Any)))
 }

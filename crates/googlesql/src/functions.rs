@@ -184,10 +184,18 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         }),
         "FROM_BASE64" => Typed::strict(Blob, arguments.into_one(&[Text])?, |values| {
             use base64::Engine as _;
-            let bytes = base64::engine::general_purpose::STANDARD.decode(values[0].raw());
+            // All padding, or none; blanks between, and bits that are left over.
+            let config = base64::engine::GeneralPurposeConfig::new()
+                .with_decode_allow_trailing_bits(true)
+                .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent);
+            let engine = base64::engine::GeneralPurpose::new(&base64::alphabet::STANDARD, config);
+            let text: Vec<u8> =
+                values[0].raw().iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            let is_padded = text.ends_with(b"=");
+            let bytes = engine.decode(&text).ok().filter(|_| !is_padded || text.len().is_multiple_of(4));
             bytes
                 .map(|bytes| Value::Bytes(bytes.into()))
-                .map_err(|_| out_of_range("Failed to decode invalid base64 string"))
+                .ok_or_else(|| out_of_range("Failed to decode invalid base64 string"))
         }),
         "FARM_FINGERPRINT" => {
             let (_, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
@@ -337,7 +345,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             let is_text = found == 0;
             Typed::strict(Int64, arguments, move |values| {
                 let (whole, part) = (values[0].raw(), values[1].raw());
-                let at = (0..=whole.len()).find(|at| whole[*at..].starts_with(part));
+                let at = memchr::memmem::find(whole, part);
                 let before = |at: usize| {
                     if is_text { String::from_utf8_lossy(&whole[..at]).chars().count() } else { at }
                 };
@@ -390,21 +398,17 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                     return Err(out_of_range("Regular expression has more than one capturing group"));
                 }
                 let number = |place: usize, what: &str| {
-                    let number = values.get(place).map_or(1, Value::int) - 1;
-                    usize::try_from(number)
-                        .map_err(|_| out_of_range(format!("{what} of REGEXP_EXTRACT must be positive")))
+                    let number = values.get(place).map_or(1, Value::int);
+                    let number = number.checked_sub(1).and_then(|number| usize::try_from(number).ok());
+                    number.ok_or_else(|| out_of_range(format!("{what} of REGEXP_EXTRACT must be positive")))
                 };
                 let (position, occurrence) = (number(2, "the position")?, number(3, "the occurrence")?);
                 let units = units(is_text, &values[0]);
-                if position > units.len() {
+                if position > units.len() || position >= values[0].raw().len().max(1) {
                     return Ok(Value::Null);
                 }
-                let rest = units[position..].concat();
-                let found = regex
-                    .captures_iter(&rest)
-                    .nth(occurrence)
-                    .and_then(|groups| groups.get(groups.len() - 1));
-                found.map_or(Ok(Value::Null), |found| made(is_text, found.as_bytes().to_vec()))
+                let found = extracted(&regex, is_text, &units[position..].concat(), occurrence)?;
+                found.map_or(Ok(Value::Null), |found| made(is_text, found))
             })
         }
         "REGEXP_REPLACE" => {
@@ -679,24 +683,14 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
                 if digits < -f64::MAX_10_EXP {
                     return Ok(as_float(is_narrow, 0.0));
                 }
-                let rounded = |number: f64| if is_round { number.round() } else { number.trunc() };
-                // A number has the nearest power of ten, and no inverse of it; a subnormal number needs two powers.
-                let power = |digits: i32| format!("1e{digits}").parse().unwrap_or(f64::INFINITY);
-                let (first, second) = (digits.min(f64::MAX_10_EXP), (digits - f64::MAX_10_EXP).max(0));
-                let rounded = if digits < 0 {
-                    rounded(number / power(-digits)) * power(-digits)
-                } else {
-                    rounded(number * power(first) * power(second)) / power(second) / power(first)
+                let text = cut_at(number, digits, is_round);
+                let rounded = match is_narrow {
+                    true => text.parse().map(Value::Float32).ok(),
+                    false => text.parse().map(Value::Float64).ok(),
                 };
-                let rounded = as_float(is_narrow, rounded);
-                match rounded.float().is_finite() {
-                    true => Ok(rounded),
-                    // The number has no such digits after the point.
-                    false if digits > 0 => Ok(values[0].clone()),
-                    false => {
-                        Err(out_of_range(format!("Floating point overflow: {name}({number}, {digits})")))
-                    }
-                }
+                let overflow =
+                    || out_of_range(format!("Floating point overflow: {name}({number}, {digits})"));
+                rounded.filter(|rounded| rounded.float().is_finite()).ok_or_else(overflow)
             }))
         }
         "FLOOR" | "CEIL" | "CEILING" => {
@@ -717,16 +711,12 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
             let (_, arguments) = arguments.into_any(&[&[Float64, Float64], &[Float64]])?;
             Ok(Typed::strict(Float64, arguments, |values| {
                 let number = values[0].float();
-                let Some(base) = values.get(1).map(Value::float) else {
-                    return logarithm("LOG", number.ln(), values);
+                let by = match values.get(1).map(Value::float) {
+                    None => 1.0,
+                    Some(base) if base.is_finite() && base > 0.0 => base.ln(),
+                    Some(_) => f64::NAN,
                 };
-                if number == f64::NEG_INFINITY || base.is_infinite() {
-                    return Ok(Value::Float64(f64::NAN));
-                }
-                match base <= 0.0 || base == 1.0 {
-                    true => Err(floating_point_error("LOG", values)),
-                    false => logarithm("LOG", number.ln() / base.ln(), values),
-                }
+                finite("LOG", number.ln() / by, values)
             }))
         }
         _ => Ok(Typed::strict(Float64, arguments.into_one(&[Float64])?, move |values| {
@@ -735,25 +725,41 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
                 "SQRT" if number < 0.0 => Err(floating_point_error(&name, values)),
                 "SQRT" => Ok(Value::Float64(number.sqrt())),
                 "EXP" => finite(&name, number.exp(), values),
-                "LN" => logarithm(&name, number.ln(), values),
-                _ => logarithm(&name, number.log10(), values),
+                "LN" => finite(&name, number.ln(), values),
+                _ => finite(&name, number.log10(), values),
             }
         })),
     }
 }
 
+/// The decimal value of a number with so many digits after its point, or without so many before it: rounded, halves away from zero, or cut.
+/// The value is exact, so that 2.675 is below its half.
+fn cut_at(number: f64, digits: i32, is_round: bool) -> String {
+    // No number has more digits after its point.
+    let exact = format!("{:.1074}", number.abs());
+    let (whole, fraction) = exact.split_once('.').unwrap_or((&exact, ""));
+    let mut kept = [b"0", whole.as_bytes(), fraction.as_bytes()].concat();
+    let point = whole.len() + 1;
+    let end = i64::try_from(point).unwrap_or_default() + i64::from(digits);
+    let end = usize::try_from(end).unwrap_or_default().min(kept.len());
+    let goes_up = is_round && kept.get(end).is_some_and(|digit| *digit >= b'5');
+    kept[end..].fill(b'0');
+    if goes_up {
+        let nines = kept[..end].iter().rev().take_while(|digit| **digit == b'9').count();
+        kept[end - nines..end].fill(b'0');
+        // The first digit is a zero.
+        if let Some(digit) = kept[..end - nines].last_mut() {
+            *digit += 1;
+        }
+    }
+    let (whole, fraction) = kept.split_at(point);
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    format!("{sign}{}.{}", String::from_utf8_lossy(whole), String::from_utf8_lossy(fraction))
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "a FLOAT32 rounded is one")]
 fn as_float(is_narrow: bool, number: f64) -> Value {
     if is_narrow { Value::Float32(number as f32) } else { Value::Float64(number) }
-}
-
-/// A logarithm of a number, which has to be above zero.
-fn logarithm(name: &str, result: f64, values: &[Value]) -> Result<Value, Status> {
-    match values[0].float() <= 0.0 {
-        true if values[0].float() == f64::NEG_INFINITY => Ok(Value::Float64(f64::NAN)),
-        true => Err(floating_point_error(name, values)),
-        false => finite(name, result, values),
-    }
 }
 
 /// A result of finite numbers, which has to be one.
@@ -785,7 +791,8 @@ fn distance(is_cosine: bool, left: &[Value], right: &[Value]) -> Result<Value, S
     let pairs = || left.iter().map(Value::float).zip(right.iter().map(Value::float));
     if !is_cosine {
         let sum = checked(pairs().map(|(left, right)| (left - right).powi(2)).sum::<f64>())?;
-        return Ok(Value::Float64(sum.sqrt()));
+        // The sum of no numbers is -0.
+        return Ok(Value::Float64(sum.sqrt() + 0.0));
     }
     let product: f64 = pairs().map(|(left, right)| left * right).sum();
     let length = |vector: &[Value]| vector.iter().map(|each| each.float().powi(2)).sum::<f64>().sqrt();
@@ -852,15 +859,10 @@ pub(crate) fn joined(is_text: bool, parts: &[&[u8]], delimiter: &[u8]) -> Result
 
 /// The parts between delimiters, which are not empty.
 fn split<'a>(whole: &'a [u8], delimiter: &[u8]) -> Vec<&'a [u8]> {
-    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
-    while at + delimiter.len() <= whole.len() {
-        if whole[at..].starts_with(delimiter) {
-            parts.push(&whole[start..at]);
-            at += delimiter.len();
-            start = at;
-        } else {
-            at += 1;
-        }
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for at in memchr::memmem::find_iter(whole, delimiter) {
+        parts.push(&whole[start..at]);
+        start = at + delimiter.len();
     }
     parts.push(&whole[start..]);
     parts
@@ -948,11 +950,38 @@ fn compiled(is_text: bool, pattern: &Value) -> Result<Regex, Status> {
 }
 
 /// `REGEXP_REPLACE`: after an empty match, which cannot follow another match, comes the next character.
+/// The length of the first character, or byte.
+fn first_len(is_text: bool, whole: &[u8]) -> usize {
+    // Bytes of UTF-8 from 0x80 to 0xbf go on with a character.
+    let goes_on = |byte: &u8| is_text && (0x80..0xc0).contains(byte);
+    let Some((_, rest)) = whole.split_first() else { return 0 };
+    1 + rest.iter().take_while(|byte| goes_on(byte)).count()
+}
+
+/// What the expression or its group matches, of matches that do not overlap the one after so many others.
+fn extracted(regex: &Regex, is_text: bool, whole: &[u8], others: usize) -> Result<Option<Vec<u8>>, Status> {
+    let (mut at, mut found) = (0, None);
+    for number in 0..=others {
+        // After a match at the end there is none, not even an empty one.
+        if number > 0 && at >= whole.len() {
+            return Ok(None);
+        }
+        meter::row()?;
+        let Some(groups) = regex.captures_at(whole, at) else { return Ok(None) };
+        let Some(all) = groups.get(0) else { return Ok(None) };
+        at = all.end() + if all.is_empty() { first_len(is_text, &whole[all.end()..]) } else { 0 };
+        found = groups.get(groups.len() - 1).map(|found| found.as_bytes().to_vec());
+    }
+    Ok(found)
+}
+
 fn replaced(is_text: bool, regex: &Regex, whole: &[u8], replacement: &[u8]) -> Result<Value, Status> {
     check_replacement(regex, replacement)?;
     let mut out = Vec::with_capacity(whole.len());
     let (mut at, mut last_end) = (0, None);
     while let Some(groups) = regex.captures_at(whole, at) {
+        // Each search may read the whole text.
+        meter::row()?;
         let Some(found) = groups.get(0) else { break };
         out.extend_from_slice(&whole[at..found.start()]);
         if !found.is_empty() || last_end != Some(found.start()) {
@@ -962,12 +991,11 @@ fn replaced(is_text: bool, regex: &Regex, whole: &[u8], replacement: &[u8]) -> R
         at = found.end();
         last_end = Some(at);
         if found.is_empty() {
-            // Bytes of UTF-8 from 0x80 to 0xbf go on with a character.
-            let goes_on = |byte: &u8| is_text && (0x80..0xc0).contains(byte);
-            let Some((first, rest)) = whole[at..].split_first() else { return made(is_text, out) };
-            let length = 1 + rest.iter().take_while(|byte| goes_on(byte)).count();
-            out.push(*first);
-            out.extend_from_slice(&rest[..length - 1]);
+            let length = first_len(is_text, &whole[at..]);
+            if length == 0 {
+                return made(is_text, out);
+            }
+            out.extend_from_slice(&whole[at..at + length]);
             at += length;
         }
     }

@@ -59,12 +59,83 @@ impl Dialect for GoogleSql {
     }
 }
 
+/// How many of the words with which the parser begins an expression, and how many queries, may be inside of each other. Where it fails, the
+/// parser tries each of them twice, so that each level doubles its time; 16 take it less than half a second.
+const MOST_NESTED: usize = 16;
+
+/// Fails if more words and queries than [`MOST_NESTED`] are inside of each other.
+fn check_depth(tokens: &[TokenWithSpan]) -> Result<(), Status> {
+    // Of each open parenthesis, bracket and CASE, how many it has open; and whether tables follow it.
+    let mut levels: Vec<(usize, bool)> = vec![(0, false)];
+    let mut depth = 0;
+    for (at, TokenWithSpan { token, .. }) in tokens.iter().enumerate() {
+        let beside =
+            |at: Option<usize>| at.and_then(|at| tokens.get(at)).map(|beside| keyword(&beside.token));
+        let before = beside(at.checked_sub(1)).unwrap_or(Keyword::NoKeyword);
+        let (open, has_tables) = levels.last_mut().map_or((0, false), |level| *level);
+        match (token, keyword(token)) {
+            (Token::LParen | Token::LBracket, _) | (_, Keyword::CASE) => {
+                let is_first = at > 0 && tokens[at - 1].token == Token::LParen;
+                let is_of_tables = matches!(before, Keyword::FROM | Keyword::JOIN) || has_tables && is_first;
+                let is_query = matches!(beside(Some(at + 1)), Some(Keyword::SELECT | Keyword::WITH));
+                let is_word = matches!(
+                    before,
+                    Keyword::CAST
+                        | Keyword::SAFE_CAST
+                        | Keyword::TRY_CAST
+                        | Keyword::CONVERT
+                        | Keyword::EXISTS
+                        | Keyword::EXTRACT
+                        | Keyword::CEIL
+                        | Keyword::FLOOR
+                        | Keyword::POSITION
+                        | Keyword::SUBSTR
+                        | Keyword::SUBSTRING
+                        | Keyword::OVERLAY
+                        | Keyword::TRIM
+                        | Keyword::ARRAY
+                        | Keyword::STRUCT
+                        | Keyword::MAP
+                );
+                let opens = usize::from(is_of_tables || is_query || is_word || *token != Token::LParen);
+                levels.push((opens, is_of_tables));
+                depth += opens;
+            }
+            (Token::RParen | Token::RBracket, _) | (_, Keyword::END) if levels.len() > 1 => {
+                levels.pop();
+                depth -= open;
+            }
+            (_, Keyword::NOT | Keyword::INTERVAL) => {
+                levels.last_mut().into_iter().for_each(|(open, _)| *open += 1);
+                depth += 1;
+            }
+            // What NOT stands before ends.
+            (Token::Comma, _) | (_, Keyword::AND | Keyword::OR | Keyword::THEN | Keyword::WHERE) => {
+                let own = usize::from(levels.len() > 1).min(open);
+                depth -= open - own;
+                levels.last_mut().into_iter().for_each(|(open, _)| *open = own);
+            }
+            _ => {}
+        }
+        if depth > MOST_NESTED {
+            return Err(unimplemented(format!(
+                "more than {MOST_NESTED} CASTs, CASEs, queries and the like inside of each other"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Parses a query.
 pub(crate) fn parse(text: &str) -> Result<Box<Query>, Status> {
     let tokens = with_typed_arrays(adapted(lex::tokens(text)?))?;
+    check_depth(&tokens)?;
     let parsed = Parser::new(&GoogleSql).with_tokens_with_locations(tokens.clone()).parse_statements();
     let mut statements = parsed.map_err(|error| match foreign_syntax(&tokens, &error.to_string()) {
         Some(what) => unimplemented(what),
+        None if error == ParserError::RecursionLimitExceeded => {
+            unimplemented("expressions and queries nested this deeply")
+        }
         None => invalid(format!("Syntax error: {error}")),
     })?;
     match (statements.pop(), statements.is_empty()) {

@@ -79,7 +79,10 @@ pub(crate) fn zone(name: &str) -> Result<TimeZone, Status> {
     static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
     let wrong = || out_of_range(format!("Invalid time zone: `{name}`"));
     let mut rest = Rest(name.strip_prefix("UTC").unwrap_or(name));
-    let Some(sign) = rest.one_of(&['+', '-']) else { return ZONES.get(name).map_err(|_| wrong()) };
+    let Some(sign) = rest.one_of(&['+', '-']) else {
+        let found = ZONES.get(name).ok();
+        return found.filter(|zone| zone.iana_name() == Some(name)).ok_or_else(wrong);
+    };
     let hours = rest.digits(1..=2).ok_or_else(wrong)?;
     let mut minutes = 0;
     if !rest.0.is_empty() {

@@ -163,7 +163,7 @@ struct Translated {
 
 fn translate(regex: &[u8], mode: Mode) -> Result<Translated, Re2Error> {
     let (out, literals) = (String::with_capacity(regex.len() * 2), (!mode.is_text).then(|| vec![Vec::new()]));
-    let mut translator = Translator { mode, rest: regex, out, literals, depth: 0 };
+    let mut translator = Translator { mode, rest: regex, out, literals, repetition: 0, depth: 0 };
     while let Some(each) = translator.next() {
         translator.translate_unit(each)?;
     }
@@ -176,6 +176,8 @@ struct Translator<'a> {
     out: String,
     /// None once something came that is no literal.
     literals: Option<Vec<Vec<u8>>>,
+    /// How many characters of a repetition came last: its operator, and what makes it lazy.
+    repetition: u8,
     /// How many groups are open. An unmatched `)` would end the group around the whole expression.
     depth: usize,
 }
@@ -233,6 +235,10 @@ impl Translator<'_> {
     }
 
     fn translate_unit(&mut self, unit: char) -> Result<(), Re2Error> {
+        let before = std::mem::take(&mut self.repetition);
+        if matches!(unit, '*' | '+' | '?') {
+            self.repeated(before, unit == '?')?;
+        }
         match unit {
             '\\' => return self.escape(),
             '[' => return self.class(),
@@ -242,7 +248,7 @@ impl Translator<'_> {
                 self.depth -= 1;
                 self.out.push(')');
             }
-            '{' => return self.brace(),
+            '{' => return self.brace(before),
             '|' => {
                 self.out.push(unit);
                 self.literals.iter_mut().for_each(|literals| literals.push(Vec::new()));
@@ -387,8 +393,17 @@ impl Translator<'_> {
         self.operator(if self.mode.has_groups { "(" } else { "(?:" });
     }
 
+    /// Notes a repetition, or that the one before is lazy. As Perl, RE2 repeats no repetition.
+    fn repeated(&mut self, before: u8, is_mark: bool) -> Result<(), Re2Error> {
+        if before == 2 || before == 1 && !is_mark {
+            return Err(invalid("a repetition is repeated; put a group around it"));
+        }
+        self.repetition = before + 1;
+        Ok(())
+    }
+
     /// Translates a repetition, or a literal brace.
-    fn brace(&mut self) -> Result<(), Re2Error> {
+    fn brace(&mut self, before: u8) -> Result<(), Re2Error> {
         let inner = self.rest.iter().position(|byte| *byte == b'}').map(|end| &self.rest[..end]);
         let Some(inner) = inner.and_then(|inner| std::str::from_utf8(inner).ok()) else {
             self.literal('{');
@@ -404,6 +419,7 @@ impl Translator<'_> {
         if !allowed(least) || !(most.is_empty() || allowed(most)) {
             return Err(invalid(format!("a part is repeated more than {MAX_REPETITIONS} times")));
         }
+        self.repeated(before, false)?;
         self.operator("{");
         self.out.push_str(inner);
         self.out.push('}');
@@ -576,6 +592,10 @@ mod tests {
             (b"[]", "a `[` is not closed"),
             (b"[b-a]", "invalid character class range"),
             (b"*", "repetition operator missing expression"),
+            (b"a**", "a repetition is repeated"),
+            (b"a++", "a repetition is repeated"),
+            (b"a{2}{3}", "a repetition is repeated"),
+            (b"a*??", "a repetition is repeated"),
             (b"a{1001}", "a part is repeated more than 1000 times"),
             (br"a\", "it ends with a backslash"),
             (br"(a)\1", "RE2 has no escape"),

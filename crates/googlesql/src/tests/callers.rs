@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use keyderive::embedded::Bigtable;
+use keyderive::query::QueryRow;
 use keyderive_embedded::{OnOpen, Query, QueryEngine, QueryTables};
 use keyderive_proto::data::Value;
 use tokio::sync::mpsc;
@@ -50,12 +51,16 @@ async fn a_query_ends_when_its_caller_goes() {
         format!("SELECT a FROM UNNEST([1, 2]) AS a, {billions} ORDER BY a LIMIT 1"),
         format!("SELECT a, COUNT(*) FROM UNNEST([1, 2]) AS a, {billions} GROUP BY a"),
         format!("SELECT a FROM UNNEST([1, 2]) AS a, {billions} LIMIT 1 OFFSET 1000000000000"),
+        // One row, for which a function takes minutes.
+        "SELECT REPEAT('a', 1000000) LIKE CONCAT('%', REPEAT('a', 500000), 'b%')".to_owned(),
+        "SELECT REGEXP_REPLACE(REPEAT('a', 1000000), '(?:a*b)?', '')".to_owned(),
+        "SELECT REGEXP_EXTRACT(REPEAT('a', 1000000), '(?:a*b)?', 1, 900000)".to_owned(),
     ] {
         let (send, mut watched) = mpsc::unbounded_channel();
         let client = Bigtable::in_memory().with_query_engine(Arc::new(Watched(send))).client();
         let call = tokio::spawn({
             let query = query.clone();
-            async move { client.query(query.as_str()).fetch::<(i64,)>().await }
+            async move { client.query(query.as_str()).fetch::<QueryRow>().await }
         });
         assert!(watched.recv().await.unwrap().is_none(), "{query}");
         call.abort();
