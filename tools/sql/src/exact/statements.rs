@@ -9,12 +9,14 @@ use datafusion::sql::sqlparser::ast::{
     Visit as _, Visitor,
 };
 
+use super::rule::is_beyond;
+
 /// Refuses a statement with a part that DataFusion ignores, or reads as another one.
 ///
 /// # Errors
 /// If it samples a table, compares with `ANY` or `ALL` rows of a query, counts rows in `EXCEPT ALL` or `INTERSECT ALL`, has an
-/// `IS DISTINCT FROM` before an `AND` or `OR`, or an integer beyond 64 bits.
-pub(crate) fn check(statement: &Statement) -> Result<()> {
+/// `IS DISTINCT FROM` before an `AND` or `OR`, an integer beyond 64 bits or a float beyond `FLOAT64`.
+pub(super) fn check(statement: &Statement) -> Result<()> {
     let found = match statement {
         Statement::Statement(statement) => statement.visit(&mut Refused),
         Statement::Explain(explained) => return check(&explained.statement),
@@ -63,6 +65,9 @@ impl Visitor for Refused {
                 refuse(plan_datafusion_err!(
                     "`{digits}` is beyond 64 bits, and would be rounded: write `arrow_cast('{digits}', 'Decimal256(39, 0)')`"
                 ))
+            }
+            Value::Number(digits, _) if is_beyond(digits, f64::is_infinite) => {
+                refuse(plan_datafusion_err!("`{digits}` is beyond FLOAT64, and would be infinity"))
             }
             _ => ControlFlow::Continue(()),
         }

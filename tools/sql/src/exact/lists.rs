@@ -1,0 +1,191 @@
+//! What the simplifier must not recognize. Where one condition has two lists, or two equalities, on the same operand, it makes one of
+//! them, and forgets that the operand, or a value of the lists, may be NULL. So each operand that may is wrapped in a function of
+//! its own, which returns it as it is: no two are the same to the simplifier.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRewriter};
+use datafusion::common::utils::take_function_args;
+use datafusion::common::{DFSchema, Result, internal_err, plan_err};
+use datafusion::logical_expr::{
+    Between, BinaryExpr, ColumnarValue, Expr, ExprSchemable as _, Like, Operator, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, expr::InList, lit,
+};
+
+/// What the value of an expression is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// A row passes if it and the other parts of a conjunction are true.
+    Conjunct,
+    /// A row passes if it, or another part, is true.
+    Disjunct,
+    /// NULL and false differ.
+    Value,
+}
+
+/// Sets apart the operands of an expression; of a condition, only those for which it matters whether it is NULL or false.
+pub(super) fn apart(expr: Expr, schema: &DFSchema, is_condition: bool) -> Result<Transformed<Expr>> {
+    let role = if is_condition { Role::Conjunct } else { Role::Value };
+    expr.rewrite(&mut Apart { schema, roles: vec![role] })
+}
+
+/// Goes through an expression, and knows the roles of the expressions on the way to the current one.
+struct Apart<'s> {
+    schema: &'s DFSchema,
+    roles: Vec<Role>,
+}
+
+impl TreeNodeRewriter for Apart<'_> {
+    type Node = Expr;
+
+    fn f_down(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
+        let role = self.roles.last().copied().unwrap_or(Role::Value);
+        self.roles.push(match &expr {
+            Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) if role != Role::Value => Role::Disjunct,
+            Expr::BinaryExpr(BinaryExpr { op: Operator::And, .. }) => role,
+            _ => Role::Value,
+        });
+        Ok(Transformed::no(expr))
+    }
+
+    fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
+        self.roles.pop();
+        set_apart(expr, self.schema, self.roles.last().copied().unwrap_or(Role::Value))
+    }
+}
+
+fn set_apart(expr: Expr, schema: &DFSchema, role: Role) -> Result<Transformed<Expr>> {
+    use Operator::{Eq, GtEq, LtEq, RegexIMatch, RegexMatch, RegexNotIMatch, RegexNotMatch};
+    let unless_null = |of| unless_null(of, schema);
+    Ok(Transformed::yes(match expr {
+        Expr::InSubquery(of)
+            if !of.subquery.outer_ref_columns.is_empty() && (of.negated || role == Role::Value) =>
+        {
+            return plan_err!(
+                "`IN` of a query that reads a column of the outer one is not supported where NULL and false differ: write `EXISTS` or `NOT EXISTS (SELECT …)`"
+            );
+        }
+        Expr::InList(InList { expr, list, negated }) => {
+            let is_null = |of: &Expr| matches!(constant(of), Some(scalar) if scalar.is_null());
+            let (nulls, values): (Vec<_>, Vec<_>) = list.into_iter().partition(is_null);
+            let is_constant = values.iter().all(|of| constant(of).is_some());
+            match role {
+                Role::Conjunct | Role::Disjunct if !negated && is_constant && !values.is_empty() => {
+                    Expr::InList(InList { expr, list: values, negated })
+                }
+                _ => {
+                    let is_plain = is_constant && nulls.is_empty();
+                    let expr = match role {
+                        Role::Conjunct if is_plain => expr,
+                        _ if is_plain => unless_null(expr),
+                        _ => as_is(*expr).into(),
+                    };
+                    Expr::InList(InList { expr, list: values.into_iter().chain(nulls).collect(), negated })
+                }
+            }
+        }
+        // Two disjoint alternations of a pattern are lists, too.
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (RegexNotMatch | RegexNotIMatch), right })
+            if role != Role::Conjunct =>
+        {
+            Expr::BinaryExpr(BinaryExpr { left: unless_null(left), op, right })
+        }
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: op @ (Eq | GtEq | LtEq | RegexMatch | RegexIMatch),
+            right,
+        }) if role == Role::Value => {
+            let (left, right) = match (constant(&left), constant(&right)) {
+                (None, Some(_)) => (unless_null(left), right),
+                (Some(_), None) => (left, unless_null(right)),
+                _ => (left, right),
+            };
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+        }
+        Expr::Between(Between { expr, negated, low, high }) if role == Role::Value => {
+            Expr::Between(Between { expr: unless_null(expr), negated, low, high })
+        }
+        Expr::Like(like) if role == Role::Value => Expr::Like(Like { expr: unless_null(like.expr), ..like }),
+        expr => expr,
+    }))
+}
+
+/// The operand, as it is if it may be NULL.
+fn unless_null(of: Box<Expr>, schema: &DFSchema) -> Box<Expr> {
+    match of.nullable(schema) {
+        Ok(false) => of,
+        _ => as_is(*of).into(),
+    }
+}
+
+/// The literal that an expression is, whatever type it is brought to.
+fn constant(expr: &Expr) -> Option<&datafusion::common::ScalarValue> {
+    match expr {
+        Expr::Literal(scalar, _) => Some(scalar),
+        Expr::Cast(cast) => constant(&cast.expr),
+        Expr::Negative(of) => constant(of),
+        _ => None,
+    }
+}
+
+/// The expression, without a form that the simplifier takes for another one: `v ^ v` for 0, and `s ~ '.*'` for `s IS NOT NULL`.
+pub(super) fn unrecognized(expr: Expr, schema: &DFSchema) -> Expr {
+    use Operator::{BitwiseXor, RegexIMatch, RegexMatch};
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (RegexMatch | RegexIMatch), right }) => {
+            Expr::BinaryExpr(BinaryExpr { left, op, right: pattern(*right).into() })
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ BitwiseXor, right }) => {
+            let [left, right] = [left, right].map(|of| unless_null(of, schema));
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+        }
+        expr => expr,
+    }
+}
+
+/// The pattern, in another form if it is the one that the simplifier recognizes.
+pub(super) fn pattern(of: Expr) -> Expr {
+    match constant(&of).and_then(|scalar| scalar.try_as_str().flatten()) {
+        Some(".*") => lit("(?:.*)"),
+        _ => of,
+    }
+}
+
+/// The value of the expression, by a function that is equal to no other one.
+pub(super) fn as_is(of: Expr) -> Expr {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let signature = Signature::any(1, Volatility::Immutable);
+    ScalarUDF::from(AsIs { number: NEXT.fetch_add(1, Ordering::Relaxed), signature }).call(vec![of])
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct AsIs {
+    number: u64,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for AsIs {
+    fn name(&self) -> &str {
+        "as_is"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        internal_err!("`as_is` has the type of its argument")
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let [of] = take_function_args(self.name(), args.arg_fields)?;
+        Ok(Arc::new(Field::new(self.name(), of.data_type().clone(), of.is_nullable())))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [of] = take_function_args(self.name(), args.args)?;
+        Ok(of)
+    }
+}
