@@ -170,7 +170,7 @@ async fn what_the_text_alone_shows_is_refused_by_exact_alone() {
         match exact.sql(&sql).await {
             Ok(frame) => assert!(says.is_empty() && frame.collect().await.is_ok(), "{}", &sql[..40]),
             Err(error) => {
-                assert!(!says.is_empty() && error.to_string().contains(says), "{}: {error}", &sql[..40])
+                assert!(!says.is_empty() && error.to_string().contains(says), "{}: {error}", &sql[..40]);
             }
         }
     }
