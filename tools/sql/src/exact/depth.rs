@@ -72,28 +72,13 @@ pub(super) fn tokens(text: &str, dialect: &dyn Dialect, limit: usize) -> Result<
                 Keyword::IS => level.others += 1,
                 _ => {}
             },
-            Token::Plus
-            | Token::Minus
-            | Token::Mul
-            | Token::Div
-            | Token::Mod
-            | Token::StringConcat
-            | Token::Eq
-            | Token::Neq
-            | Token::Lt
-            | Token::Gt
-            | Token::LtEq
-            | Token::GtEq
-            | Token::Ampersand
-            | Token::Pipe
-            | Token::Caret
-            | Token::ShiftLeft
-            | Token::ShiftRight
-            | Token::DoubleColon
-            | Token::Tilde
-            | Token::Arrow
-            | Token::LongArrow => level.others += 1,
-            _ => {}
+            Token::Whitespace(_)
+            | Token::Number(..)
+            | Token::SingleQuotedString(_)
+            | Token::DoubleQuotedString(_)
+            | Token::Period => {}
+            // Operators; what else there is makes nothing deeper.
+            _ => level.others += 1,
         }
         if level.depth() > limit {
             return plan_err!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, TimeZone as _, Utc};
-use datafusion::prelude::SessionConfig;
+use datafusion::prelude::{SessionConfig, SessionContext};
 use keyderive::dynamic::TableLayout;
 use keyderive::{Client, Row, RowKey};
 use keyderive_datafusion::Exact;
@@ -65,6 +65,11 @@ async fn microseconds_are_compared_with_any_time() {
             "{condition}"
         );
     }
+    // A release that answers has no need of it.
+    let at =
+        "SELECT * FROM (SELECT arrow_cast(0, 'Timestamp(Microsecond, None)') AS at) WHERE at < '9999-12-31'";
+    let error = SessionContext::new().sql(at).await.unwrap().collect().await.unwrap_err().to_string();
+    assert!(error.contains("Overflow converting"), "{error}");
     let plan =
         query(&exact, "EXPLAIN SELECT note FROM visits WHERE id = 4 AND at < TIMESTAMP '9999-12-31'").await;
     let plan = lines(&plan.unwrap(), true).join("");
@@ -115,4 +120,11 @@ async fn times_before_1970_are_truncated_down() {
             assert!(error.to_string().contains("beyond the times of this type"), "{unit}: {error}");
         }
     }
+    // DataFusion panics; without checks of overflow it answers with a time of 2262.
+    let sql = format!("SELECT date_trunc('microsecond', at) FROM (VALUES ({least})) AS t (at)");
+    let of_datafusion = tokio::spawn(async move {
+        let context = SessionContext::new();
+        lines(&context.sql(&sql).await.unwrap().collect().await.unwrap(), true)
+    });
+    assert!(of_datafusion.await.map_or(true, |rows| rows[0].starts_with("|2262")));
 }

@@ -99,6 +99,13 @@ fn lists_are_exact() {
         (format!("SELECT DISTINCT a FROM {t} WHERE a IN (1, 2) AND a NOT IN (3, NULL)"), "a\n"),
         (format!("SELECT v ^ v AS a FROM {t} WHERE a = 3"), "a\n\"\"\n"),
         (format!("SELECT a FROM {t} WHERE NOT (CAST(v AS TEXT) ~ '.*')"), "a\n"),
+        (format!("SELECT array_has([v, 9], 2) AS a FROM {t} WHERE a = 3"), "a\nfalse\n"),
+        (format!("SELECT -a & a AS a FROM {t} WHERE a = 2"), "a\n2\n"),
+        (
+            "SELECT date_trunc('millisecond', TIMESTAMP '1969-12-31 23:59:59.9999') AS a".to_owned(),
+            "a\n1969-12-31T23:59:59.999\n",
+        ),
+        ("SELECT 1 AS a WHERE extract(year FROM TIMESTAMP '2013-01-01') < 9999".to_owned(), "a\n1\n"),
     ] {
         let printed = server.prints(&["--format", "csv", "-c", &select]);
         assert_eq!(printed, expected, "{select}");
@@ -271,6 +278,11 @@ fn comparisons_that_mean_something_else_are_refused() {
         server.fails(&["-c", &format!("SELECT count(*) FROM events WHERE {condition}")], 2, says);
     }
     server.fails(&["-c", "SELECT * FROM events TABLESAMPLE (10)"], 2, "`events` is not sampled");
+    let correlated =
+        "SELECT * FROM events AS e WHERE note NOT IN (SELECT note FROM events WHERE site = e.site)";
+    server.fails(&["-c", correlated], 2, "write `EXISTS` or `NOT EXISTS (SELECT …)`");
+    let least = "SELECT date_trunc('day', arrow_cast(-9223372036854775808, 'Timestamp(Nanosecond, None)'))";
+    server.fails(&["-c", least], 3, "is beyond the times of this type");
     for condition in [
         "at > '2026-11-25'",
         "at < TIMESTAMP '9999-12-31' AND at > '1600-01-01'",
