@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRewriter};
 use datafusion::common::utils::take_function_args;
-use datafusion::common::{DFSchema, Result, internal_err, plan_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err, plan_err};
 use datafusion::logical_expr::{
     Between, BinaryExpr, ColumnarValue, Expr, ExprSchemable as _, Like, Operator, ReturnFieldArgs,
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, expr::InList, lit,
@@ -67,36 +67,28 @@ fn set_apart(expr: Expr, schema: &DFSchema, role: Role) -> Result<Transformed<Ex
                 "`IN` of a query that reads a column of the outer one is not supported where NULL and false differ: write `EXISTS` or `NOT EXISTS (SELECT …)`"
             );
         }
-        Expr::InList(InList { expr, list, negated }) => {
-            let is_null = |of: &Expr| matches!(constant(of), Some(scalar) if scalar.is_null());
-            let (nulls, values): (Vec<_>, Vec<_>) = list.into_iter().partition(is_null);
-            let is_constant = values.iter().all(|of| constant(of).is_some());
-            match role {
-                Role::Conjunct | Role::Disjunct if !negated && is_constant && !values.is_empty() => {
-                    Expr::InList(InList { expr, list: values, negated })
-                }
-                _ => {
-                    let is_plain = is_constant && nulls.is_empty();
-                    let expr = match role {
-                        Role::Conjunct if is_plain => expr,
-                        _ if is_plain => unless_null(expr),
-                        _ => as_is(*expr).into(),
-                    };
-                    Expr::InList(InList { expr, list: values.into_iter().chain(nulls).collect(), negated })
-                }
+        Expr::InList(InList { expr, mut list, negated }) => {
+            let is_null = |of: &Expr| constant(of).is_some_and(ScalarValue::is_null);
+            if role != Role::Value && !negated && !list.iter().all(is_null) {
+                list.retain(|of| !is_null(of));
             }
+            let is_plain = list.iter().all(|of| constant(of).is_some_and(|scalar| !scalar.is_null()));
+            let expr = match role {
+                _ if !is_plain => as_is(*expr).into(),
+                Role::Conjunct => expr,
+                Role::Disjunct if !negated => expr,
+                _ => unless_null(expr),
+            };
+            Expr::InList(InList { expr, list, negated })
         }
         // Two disjoint alternations of a pattern are lists, too.
-        Expr::BinaryExpr(BinaryExpr { left, op: op @ (RegexNotMatch | RegexNotIMatch), right })
-            if role != Role::Conjunct =>
+        Expr::BinaryExpr(BinaryExpr { left, op, right })
+            if match op {
+                Eq | GtEq | LtEq | RegexMatch | RegexIMatch => role == Role::Value,
+                RegexNotMatch | RegexNotIMatch => role != Role::Conjunct,
+                _ => false,
+            } =>
         {
-            Expr::BinaryExpr(BinaryExpr { left: unless_null(left), op, right })
-        }
-        Expr::BinaryExpr(BinaryExpr {
-            left,
-            op: op @ (Eq | GtEq | LtEq | RegexMatch | RegexIMatch),
-            right,
-        }) if role == Role::Value => {
             let (left, right) = match (constant(&left), constant(&right)) {
                 (None, Some(_)) => (unless_null(left), right),
                 (Some(_), None) => (left, unless_null(right)),
@@ -121,7 +113,7 @@ fn unless_null(of: Box<Expr>, schema: &DFSchema) -> Box<Expr> {
 }
 
 /// The literal that an expression is, whatever type it is brought to.
-fn constant(expr: &Expr) -> Option<&datafusion::common::ScalarValue> {
+fn constant(expr: &Expr) -> Option<&ScalarValue> {
     match expr {
         Expr::Literal(scalar, _) => Some(scalar),
         Expr::Cast(cast) => constant(&cast.expr),
