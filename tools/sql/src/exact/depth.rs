@@ -16,7 +16,7 @@ struct Level {
     logical: usize,
     others: usize,
     most_others: usize,
-    /// The most operators before a comma.
+    /// The most operators before a comma, or a clause.
     most: usize,
     /// The operators between queries, and the joins.
     sets: usize,
@@ -68,6 +68,12 @@ pub(super) fn tokens(text: &str, dialect: &dyn Dialect, limit: usize) -> Result<
                     level.sets += 1;
                     level.comma();
                 }
+                Keyword::FROM
+                | Keyword::WHERE
+                | Keyword::ON
+                | Keyword::WHEN
+                | Keyword::THEN
+                | Keyword::ELSE => level.comma(),
                 Keyword::AND | Keyword::OR | Keyword::NOT => level.logical(),
                 Keyword::IS => level.others += 1,
                 _ => {}

@@ -6,6 +6,7 @@ use datafusion::arrow::array::{ArrayRef, Int64Array};
 use datafusion::arrow::compute::{cast, min};
 use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::{DFSchema, Result, exec_err, internal_err};
+use datafusion::functions::datetime::date_trunc::DateTruncFunc;
 use datafusion::functions::expr_fn::coalesce;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
@@ -16,15 +17,15 @@ use datafusion::logical_expr::{
 
 use super::lists::{as_is, pattern};
 
-/// The function; by its name, since a session may have wrapped DataFusion's.
+/// The function, with DataFusion's answers where these are right.
 pub(super) fn exact(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     let again = |func, args| Expr::ScalarFunction(ScalarFunction { func, args });
     Ok(match (func.name(), &mut args[..]) {
-        ("date_trunc", [_, _]) if !func.inner().is::<ExactTrunc>() => {
-            again(Arc::new(ExactTrunc(func).into()), args)
-        }
+        (_, [_, _]) if func.inner().is::<DateTruncFunc>() => again(Arc::new(ExactTrunc(func).into()), args),
         // The year is compared with the bounds of a range of times, which are NULL where the type does not hold them.
-        ("date_part", [_, times]) if may_lack_years(&times.get_type(schema)?) => as_is(again(func, args)),
+        ("date_part", [_, times]) if times.get_type(schema).is_ok_and(|of| may_lack_years(&of)) => {
+            as_is(again(func, args))
+        }
         // A list that is no column is simplified to `IN`, which is NULL if the list has a NULL.
         ("array_has", [list, value]) => {
             let is_known = list.clone().is_not_null().and(value.clone().is_not_null());

@@ -7,6 +7,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::functions_aggregate::sum::Sum;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -104,7 +105,7 @@ fn arithmetic(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> Resul
 }
 
 fn exact_sum(func: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
-    match func.name() == "sum" && !func.inner().is::<ExactSum>() {
+    match func.inner().is::<Sum>() {
         true => Arc::new(ExactSum::new(func).into()),
         false => func,
     }
@@ -112,20 +113,30 @@ fn exact_sum(func: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
 
 /// Refuses a file that would not have the values of the rows.
 fn check_copy(copy: &CopyTo) -> Result<()> {
-    let types: Vec<_> = copy.input.schema().fields().iter().map(|field| field.data_type()).collect();
+    let has = |is| copy.input.schema().fields().iter().any(|field| has_type(field.data_type(), is));
     let tells_null =
         copy.options.iter().any(|(name, value)| name.ends_with("null_value") && !value.is_empty());
     match copy.file_type.get_ext().as_str() {
-        "csv" if types.iter().any(|of| of.is_string()) && !tells_null => plan_err!(
+        "csv" if has(DataType::is_string) && !tells_null => plan_err!(
             "csv would have one form for '' and NULL: write `TO '….parquet'`, or say `OPTIONS ('format.null_value' '…')` with text that no row has"
         ),
-        "json" if types.iter().any(|of| of.is_floating()) => {
+        "json" if has(DataType::is_floating) => {
             plan_err!(
                 "json has no NaN and no infinity, and would have `null` for them: write `TO '….parquet'`"
             )
         }
         _ => Ok(()),
     }
+}
+
+/// Whether values of a type are, or have, such a type.
+fn has_type(of: &DataType, is: fn(&DataType) -> bool) -> bool {
+    is(of)
+        || match of {
+            DataType::List(item) | DataType::Map(item, _) => has_type(item.data_type(), is),
+            DataType::Struct(fields) => fields.iter().any(|field| has_type(field.data_type(), is)),
+            _ => false,
+        }
 }
 
 fn check(expr: &Expr, schema: &DFSchema) -> Result<()> {

@@ -203,6 +203,7 @@ async fn what_the_text_alone_shows_is_refused_by_exact_alone() {
         (format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(3_000)), "more than 200 operators"),
         (format!("SELECT a FROM t WHERE a = 0{}", " OR a = 1".repeat(190)), ""),
         (format!("VALUES (-1){}", ", (-1)".repeat(20_000)), ""),
+        (format!("SELECT CASE{} END FROM t", " WHEN a = 1 THEN a + 1".repeat(300)), ""),
     ] {
         match exact.sql(&sql).await {
             Ok(frame) => assert!(says.is_empty() && frame.collect().await.is_ok(), "{}", &sql[..40]),
@@ -240,6 +241,7 @@ async fn statements_that_write_are_exact() {
     for (sql, says) in [
         ("COPY (SELECT kind FROM events) TO 'x.csv'", "csv would have one form for '' and NULL: write"),
         ("COPY (SELECT amount FROM events) TO 'x.json'", "json has no NaN"),
+        ("COPY (SELECT [amount] AS list FROM events) TO 'x.json'", "json has no NaN"),
         ("INSERT INTO copy VALUES ('a', 'x', 1, 1, 'buy', '1e400', 3)", "'1e400' is beyond FLOAT64"),
         (
             "INSERT INTO copy SELECT user_id, site, at, seq, kind, kind || '1e400', 3 FROM events",
