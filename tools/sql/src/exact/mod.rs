@@ -69,6 +69,7 @@ const CHECKED: CastOptions<'static> = CastOptions { safe: false, format_options:
 /// | times are compared in nanoseconds, which end in 2262 | exact | [6653](https://github.com/apache/datafusion/issues/6653) is of the kind |
 /// | what a column cannot hold is cut or rounded by `INSERT` | an error | [11886](https://github.com/apache/datafusion/issues/11886) is of the kind |
 /// | `NOT IN` of a query that reads a column of the outer one ignores NULL | an error | [25347](https://github.com/apache/datafusion/issues/25347) |
+/// | conditions of a query that reads a column of the outer one are moved past an outer join | an error | [25507](https://github.com/apache/datafusion/issues/25507) |
 /// | `COPY` writes '' and NULL alike to csv, and NaN as `null` to json | an error | [7797](https://github.com/apache/datafusion/issues/7797) is of the kind |
 /// | `EXCEPT ALL` and `INTERSECT ALL` count wrongly | an error of [`sql`](Self::sql) | [12956](https://github.com/apache/datafusion/issues/12956), [12955](https://github.com/apache/datafusion/issues/12955) |
 /// | `TABLESAMPLE` is ignored | an error of `sql` | [13563](https://github.com/apache/datafusion/issues/13563) |

@@ -8,11 +8,11 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::functions_aggregate::sum::Sum;
-use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
+use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    AggregateUDF, Between, BinaryExpr, Expr, ExprSchemable as _, LogicalPlan, Operator,
+    AggregateUDF, Between, BinaryExpr, Expr, ExprSchemable as _, LogicalPlan, Operator, Subquery,
     WindowFunctionDefinition, binary_expr, dml::CopyTo, expr::InList, lit,
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
@@ -153,7 +153,22 @@ fn check(expr: &Expr, schema: &DFSchema) -> Result<()> {
             list.iter().try_for_each(|of| check_comparison(value, of, schema))
         }
         Expr::Cast(cast) if cast.field.data_type().is_floating() => check_float(&cast.expr),
+        Expr::Exists(Exists { subquery, .. })
+        | Expr::InSubquery(InSubquery { subquery, .. })
+        | Expr::ScalarSubquery(subquery) => check_subquery(subquery),
         _ => Ok(()),
+    }
+}
+
+/// Refuses an outer join in a query that reads a column of the outer one: DataFusion moves conditions out of it, past the join.
+fn check_subquery(of: &Subquery) -> Result<()> {
+    let is_outer =
+        |plan: &LogicalPlan| Ok(matches!(plan, LogicalPlan::Join(join) if join.join_type.is_outer()));
+    match !of.outer_ref_columns.is_empty() && of.subquery.exists(is_outer)? {
+        true => plan_err!(
+            "an outer join in a query that reads a column of the outer one is not supported: join the tables outside of it"
+        ),
+        false => Ok(()),
     }
 }
 

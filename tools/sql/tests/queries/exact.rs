@@ -118,6 +118,11 @@ const FAULTS: &[(&str, Answer, &[&str])] = &[
     ),
     // Subqueries.
     (
+        "SELECT a FROM t AS o WHERE EXISTS (SELECT 1 FROM t LEFT JOIN (SELECT * FROM t WHERE a = o.a) AS u ON t.a = u.a WHERE u.a IS NULL)",
+        Refused("an outer join in a query that reads a column of the outer one"),
+        &[],
+    ),
+    (
         "SELECT a FROM t AS o WHERE 3 NOT IN (SELECT v FROM t WHERE t.a = o.a)",
         Refused("reads a column of the outer one"),
         &["|1|", "|2|", "|3|"],
