@@ -36,9 +36,8 @@ const CHECKED: CastOptions<'static> = CastOptions { safe: false, format_options:
 
 /// A session of DataFusion that answers a query exactly, or refuses it and says what is missing. Run statements with [`sql`](Self::sql):
 /// `sql` of the [`SessionContext`] lets pass what only the text shows, and answers wrongly: `EXCEPT ALL` and `INTERSECT ALL`, which count equal
-/// rows; `TABLESAMPLE`, which is ignored; `ANY` and `ALL` before a query of a table that the statement also reads outside of it; an `IS DISTINCT
-/// FROM` before `AND` or `OR`; integers beyond 64 bits and floats beyond `FLOAT64`, which are rounded; and a chain of thousands of operators,
-/// which overflows the stack.
+/// rows; `TABLESAMPLE`, which is ignored; an `IS DISTINCT FROM` before `AND` or `OR`; integers beyond 64 bits and floats beyond `FLOAT64`, which
+/// are rounded; and a chain of thousands of operators, which overflows the stack.
 ///
 /// ```
 /// use datafusion::prelude::SessionConfig;
@@ -73,7 +72,7 @@ const CHECKED: CastOptions<'static> = CastOptions { safe: false, format_options:
 /// | `COPY` writes '' and NULL alike to csv, and NaN as `null` to json | an error | [7797](https://github.com/apache/datafusion/issues/7797) is of the kind |
 /// | `EXCEPT ALL` and `INTERSECT ALL` count wrongly | an error of [`sql`](Self::sql) | [12956](https://github.com/apache/datafusion/issues/12956), [12955](https://github.com/apache/datafusion/issues/12955) |
 /// | `TABLESAMPLE` is ignored | an error of `sql` | [13563](https://github.com/apache/datafusion/issues/13563) |
-/// | `ANY` and `ALL` before a query of the same table | an error of `sql` | [25258](https://github.com/apache/datafusion/issues/25258) |
+/// | `ANY` and `ALL` before a query of the same table compare a column with itself | an error | [25258](https://github.com/apache/datafusion/issues/25258) |
 /// | `IS DISTINCT FROM` takes what `AND` joins | an error of `sql` | [23692](https://github.com/apache/datafusion/issues/23692) |
 /// | a long chain of operators overflows the stack | an error of `sql` | [22229](https://github.com/apache/datafusion/issues/22229) |
 ///

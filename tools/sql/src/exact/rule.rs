@@ -8,7 +8,9 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::functions_aggregate::sum::Sum;
-use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery, WindowFunction};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, Exists, InSubquery, SetComparison, SetQuantifier, WindowFunction,
+};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
@@ -153,6 +155,11 @@ fn check(expr: &Expr, schema: &DFSchema) -> Result<()> {
             list.iter().try_for_each(|of| check_comparison(value, of, schema))
         }
         Expr::Cast(cast) if cast.field.data_type().is_floating() => check_float(&cast.expr),
+        // With two columns of one name, DataFusion compares a column with itself.
+        Expr::SetComparison(SetComparison { quantifier, .. }) => plan_err!(
+            "`{quantifier}` is not supported before a query: write `{} (SELECT …)`, or compare with `(SELECT min(…) …)` or `max`",
+            if *quantifier == SetQuantifier::Any { "IN" } else { "NOT IN" }
+        ),
         Expr::Exists(Exists { subquery, .. })
         | Expr::InSubquery(InSubquery { subquery, .. })
         | Expr::ScalarSubquery(subquery) => check_subquery(subquery),

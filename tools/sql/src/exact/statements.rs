@@ -14,7 +14,7 @@ use super::rule::is_beyond;
 /// Refuses a statement with a part that DataFusion ignores, or reads as another one.
 ///
 /// # Errors
-/// If it samples a table, compares with `ANY` or `ALL` rows of a query, counts rows in `EXCEPT ALL` or `INTERSECT ALL`, has an
+/// If it samples a table, counts rows in `EXCEPT ALL` or `INTERSECT ALL`, has an
 /// `IS DISTINCT FROM` before an `AND` or `OR`, an integer beyond 64 bits or a float beyond `FLOAT64`.
 pub(super) fn check(statement: &Statement) -> Result<()> {
     let found = match statement {
@@ -75,13 +75,6 @@ impl Visitor for Refused {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> Found {
         match expr {
-            // With two columns of one name, DataFusion compares a column with itself.
-            Expr::AnyOp { right, .. } if is_query(right) => refuse(plan_datafusion_err!(
-                "`ANY` is not supported before a query: write `IN (SELECT …)`, or compare with `(SELECT min(…) …)` or `max`"
-            )),
-            Expr::AllOp { right, .. } if is_query(right) => refuse(plan_datafusion_err!(
-                "`ALL` is not supported before a query: write `NOT IN (SELECT …)`, or compare with `(SELECT min(…) …)` or `max`"
-            )),
             // The parser takes all that follows for what is compared.
             Expr::IsDistinctFrom(one, other) | Expr::IsNotDistinctFrom(one, other) => match &**other {
                 Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, .. } => {
@@ -97,14 +90,6 @@ impl Visitor for Refused {
             },
             _ => ControlFlow::Continue(()),
         }
-    }
-}
-
-fn is_query(expr: &Expr) -> bool {
-    match expr {
-        Expr::Subquery(_) => true,
-        Expr::Nested(expr) => is_query(expr),
-        _ => false,
     }
 }
 
