@@ -277,11 +277,12 @@ fn of_duckdb(python: &str, values: &str, statements: &[Statement]) -> Vec<Option
         };
         writeln!(lines, "{}", serde_json::json!(steps)).unwrap();
     }
-    let file = format!("{folder}/statements.jsonl");
+    let file = format!("{folder}/statements-{}.jsonl", std::process::id());
     fs::write(&file, lines).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/duckdb/statements.py");
     let output = Command::new(python).args([script, &file]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::remove_file(&file).unwrap();
     let lines = std::str::from_utf8(&output.stdout).unwrap().lines();
     lines.map(|line| (line != "null").then(|| of_json(line))).collect()
 }
@@ -290,10 +291,12 @@ async fn answer(exact: &Exact, Statement { kind, sql }: &Statement) -> datafusio
     let batches = match kind {
         Kind::Query => exact.sql(sql).await?.collect().await?,
         Kind::Copy => {
-            let file = format!("{}/copied.parquet", env!("CARGO_TARGET_TMPDIR"));
-            let _ = fs::remove_file(&file);
+            let file = format!("{}/copied-{}.parquet", env!("CARGO_TARGET_TMPDIR"), std::process::id());
             exact.sql(&format!("COPY ({sql}) TO '{file}' STORED AS PARQUET")).await?.collect().await?;
-            exact.context().read_parquet(&file, ParquetReadOptions::default()).await?.collect().await?
+            let rows =
+                exact.context().read_parquet(&file, ParquetReadOptions::default()).await?.collect().await?;
+            fs::remove_file(&file)?;
+            rows
         }
         Kind::Insert => {
             exact.sql(&format!("INSERT INTO y ({COLUMNS}) {sql}")).await?.collect().await?;
@@ -343,11 +346,13 @@ async fn random_statements_are_those_of_duckdb() {
     let sessions = sessions(&values).await;
     let (mut differences, mut nonempty, mut refused) = (Vec::new(), 0, 0);
     for (at, statement) in statements.iter().enumerate() {
-        // What is written is read in every table of the layout, so that each has the same statements.
-        let chosen: Vec<_> = match statement.kind {
-            Kind::Insert => sessions.iter().step_by(2).collect(),
-            _ if of_duckdb.is_empty() => [0, 1].map(|_| &sessions[random.usize(..sessions.len())]).into(),
-            _ => vec![&sessions[random.usize(..sessions.len())]],
+        // What is written to a table is read from it, so each table that is written has all such statements.
+        let written = usize::try_from(seed).unwrap() * 2 % sessions.len();
+        let chosen: Vec<_> = match (statement.kind, of_duckdb.is_empty()) {
+            (Kind::Insert, true) => sessions.iter().step_by(2).collect(),
+            (Kind::Insert, false) => vec![&sessions[written]],
+            (_, true) => [0, 1].map(|_| &sessions[random.usize(..sessions.len())]).into(),
+            (_, false) => vec![&sessions[random.usize(..sessions.len())]],
         };
         let mut expected = of_duckdb.get(at).cloned();
         for (name, exact) in chosen {
