@@ -124,16 +124,38 @@ fn constant(expr: &Expr) -> Option<&ScalarValue> {
 
 /// The expression, without a form that the simplifier takes for another one: `v ^ v` for 0, and `s ~ '.*'` for `s IS NOT NULL`.
 pub(super) fn unrecognized(expr: Expr, schema: &DFSchema) -> Expr {
-    use Operator::{BitwiseXor, RegexIMatch, RegexMatch};
+    use Operator::{BitwiseXor, Eq, RegexIMatch, RegexMatch};
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (RegexMatch | RegexIMatch), right }) => {
             Expr::BinaryExpr(BinaryExpr { left, op, right: pattern(*right).into() })
+        }
+        // The simplifier makes a list of several equalities.
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ Eq, right })
+            if constant(&left).is_some() != constant(&right).is_some() =>
+        {
+            let [left, right] = [left, right].map(|of| Box::new(one_zero(*of, schema)));
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+        }
+        Expr::InList(InList { expr, list, negated }) => {
+            let list = list.into_iter().map(|of| one_zero(of, schema)).collect();
+            Expr::InList(InList { expr: one_zero(*expr, schema).into(), list, negated })
         }
         Expr::BinaryExpr(BinaryExpr { left, op: op @ BitwiseXor, right }) => {
             let [left, right] = [left, right].map(|of| unless_null(of, schema));
             Expr::BinaryExpr(BinaryExpr { left, op, right })
         }
         expr => expr,
+    }
+}
+
+/// The value, 0.0 for -0.0: sets of DataFusion take them for two.
+pub(super) fn one_zero(of: Expr, schema: &DFSchema) -> Expr {
+    match (&of, of.get_type(schema)) {
+        (Expr::Literal(ScalarValue::Float64(Some(value)), _), _) => lit(value + 0.0),
+        (Expr::Literal(..), _) => of,
+        (_, Ok(DataType::Float64)) => of + lit(0.0),
+        (_, Ok(DataType::Float32)) => of + lit(0.0_f32),
+        _ => of,
     }
 }
 

@@ -59,6 +59,7 @@ const CHECKED: CastOptions<'static> = CastOptions { safe: false, format_options:
 /// |---|---|---|
 /// | lists that exclude each other, or hold NULL, are true or false where they are NULL; `array_has` is NULL where it is false | exact | [24246](https://github.com/apache/datafusion/issues/24246) |
 /// | lists of columns that have no column in common exclude each other | exact | none found |
+/// | -0.0 is in no list with 0.0, and another value for `count(DISTINCT …)` | exact | [22490](https://github.com/apache/datafusion/issues/22490) |
 /// | `v ^ v` is 0 for NULL | exact | 24246 |
 /// | `s ~ '.*'` is false for NULL | exact | [24379](https://github.com/apache/datafusion/issues/24379) |
 /// | `-a & a` is 0, `-a \| a` is -1 | exact | [24665](https://github.com/apache/datafusion/issues/24665) |

@@ -71,8 +71,11 @@ fn exact(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Negative(of) if !matches!(*of, Expr::Literal(..)) && is_integer(&of, schema) => {
             arithmetic(lit(0_i64), Operator::Minus, *of, schema).map(Transformed::yes)
         }
-        Expr::AggregateFunction(AggregateFunction { func, params }) => {
+        Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
             let func = exact_sum(func);
+            if params.distinct {
+                params.args = params.args.into_iter().map(|of| lists::one_zero(of, schema)).collect();
+            }
             Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { func, params })))
         }
         Expr::WindowFunction(window) => {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray};
+use datafusion::arrow::array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray,
+};
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::functions_aggregate::sum::sum;
@@ -88,6 +90,9 @@ const FAULTS: &[(&str, Answer, &[&str])] = &[
     ("SELECT -c & c FROM t", Rows(&["|1|", "|1|", "|2|"]), &["|0|", "|0|", "|0|"]),
     ("SELECT c | -c FROM t", Rows(&["|-1|", "|-1|", "|-2|"]), &["|-1|", "|-1|", "|-1|"]),
     ("SELECT -(a & 6) FROM t WHERE a = 3", Rows(&["|-2|"]), &["|-1|"]),
+    ("SELECT a FROM t WHERE z IN (0.0, 7.0, 8.0, 9.0)", Rows(&["|1|", "|2|"]), &["|2|"]),
+    ("SELECT a FROM t WHERE z = 0 OR z = 7 OR z = 8 OR z = 9", Rows(&["|1|", "|2|"]), &["|2|"]),
+    ("SELECT count(DISTINCT z), count(DISTINCT a) FROM t", Rows(&["|2|3|"]), &["|3|3|"]),
     // Integers.
     (
         "SELECT 9223372036854775807 + a FROM t",
@@ -139,7 +144,8 @@ const FAULTS: &[(&str, Answer, &[&str])] = &[
 fn fill(context: &SessionContext) {
     let at = TimestampNanosecondArray::from(vec![0, -1, 1_000_000_000_000_000_000]);
     let ints = |values: [i64; 3]| Arc::new(Int64Array::from(values.to_vec())) as ArrayRef;
-    let columns: [(&str, ArrayRef, bool); 6] = [
+    let columns: [(&str, ArrayRef, bool); 7] = [
+        ("z", Arc::new(Float64Array::from(vec![-0.0, 0.0, 1.0])), false),
         ("a", ints([1, 2, 3]), false),
         ("b", ints([1, 1, 3]), false),
         ("c", ints([1, 2, 3]), false),
