@@ -79,6 +79,9 @@ const CHECKED: CastOptions<'static> = CastOptions { safe: false, format_options:
 ///
 /// All but the errors of `sql` also holds for data frames, and for `sql` of the context. Dates and times are not compared with numbers, nor text
 /// with a number: both are errors that say what to write. In `EXPLAIN`, `as_is(v)` is the value of `v`.
+///
+/// Two faults of floats stay: `min` and `max` of a group that has NaN can be another value of the group, and `CASE x WHEN 0` and `nullif(x, 0)`
+/// take -0.0 for another value.
 #[derive(Clone)]
 pub struct Exact {
     context: SessionContext,
