@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::SessionConfig;
 use keyderive::dynamic::TableLayout;
 use keyderive::{Client, Row, RowKey};
-use keyderive_datafusion::BigtableTable;
+use keyderive_datafusion::Exact;
 
 #[derive(RowKey)]
 #[salt(range = 4, over = "user_id,site")]
@@ -36,15 +36,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     events.put_all(rows.collect::<Vec<_>>()).await?;
 
-    let context = SessionContext::new();
+    let exact = Exact::new(SessionConfig::new());
     let layout = TableLayout::of::<EventKey, Event>("events");
-    context.register_table("events", Arc::new(BigtableTable::new(&client, &layout)?))?;
+    exact.context().register_table("events", Arc::new(exact.table(&client, &layout)?))?;
     for sql in [
         "SELECT user_id, count(*), sum(amount) FROM events GROUP BY user_id ORDER BY user_id",
         "SELECT at, kind, amount FROM events WHERE user_id = 'alice' AND site = 'home' ORDER BY at DESC LIMIT 3",
         "EXPLAIN SELECT at, kind FROM events WHERE user_id = 'alice' AND site = 'home' ORDER BY at DESC LIMIT 3",
     ] {
-        context.sql(sql).await?.show().await?;
+        exact.sql(sql).await?.show().await?;
     }
     Ok(())
 }

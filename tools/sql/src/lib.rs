@@ -1,8 +1,8 @@
 //! Tables of keyderive in DataFusion: SQL over Bigtable that turns a query's predicates on key fields into key ranges, and reads only
 //! those.
 //!
-//! [`BigtableTable`], which has an example, is a table provider over the layout of a table: from the types, from the file of layouts or
-//! from the registry.
+//! [`Exact`] is a session of DataFusion without its wrong answers. It makes a [`BigtableTable`], which has an example: a table provider over
+//! the layout of a table, from the types, from the file of layouts or from the registry.
 //!
 //! # Columns
 //!
@@ -24,7 +24,8 @@
 //! | a hashed field | no column: its value is not in the key |
 //!
 //! Key fields are NOT NULL, and form the primary key unless one of them is hashed. An absent column is NULL, even where the row type gives it a
-//! default. Times in nanoseconds, and times stored as text, must be in the years 1677 to 2262: a query that reads another one fails.
+//! default. Times in nanoseconds, and times stored as text, must be in the years 1677 to 2262: a query that reads another one fails and names
+//! its row; other columns of that row are read.
 //!
 //! A column is named by its qualifier, and an optional family or a map by its family. If that name is taken, by a field of the key or
 //! another column, the column is `family:qualifier` and the family `family:`, which SQL needs in quotation marks; the field of the key
@@ -59,6 +60,10 @@
 //! - **Unreadable rows**, whose cells do not decode as the row type, fail a query that reads a column of the rows; `count(*)` counts them.
 //! - **Consistency.** A query is not a snapshot: a row written while it runs may or may not be in the result, but is never partial.
 //!
+//! # One process
+//!
+//! A query runs in one process. A scan has no form in which it could be sent to workers, so an engine on several machines refuses its plan.
+//!
 //! # Insert
 //!
 //! `INSERT INTO` writes its rows with [`DynTable::load`](keyderive::table::DynTable::load). It is an upsert of whole rows: a row replaces the row
@@ -71,8 +76,10 @@ mod batches;
 mod columns;
 mod constraints;
 mod error;
+mod exact;
 mod exec;
 mod insert;
 mod provider;
 
+pub use exact::Exact;
 pub use provider::BigtableTable;

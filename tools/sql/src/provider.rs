@@ -18,6 +18,7 @@ use keyderive::Client;
 use keyderive::dynamic::TableLayout;
 
 use crate::constraints::Predicate;
+use crate::exact::is_exact;
 use crate::exec::{BigtableExec, ScanSpec, Source};
 use crate::insert::Sink;
 
@@ -25,15 +26,15 @@ use crate::insert::Sink;
 /// the limit counts. Partitions are merged below a limit of all rows, and a filter does not pass an ordered merge.
 const MIN_PARTITIONS: usize = 2;
 
-/// A table of keyderive as a table of DataFusion.
+/// A table of keyderive as a table of DataFusion, made by [`Exact::table`](crate::Exact::table).
 ///
 /// ```
 /// use std::sync::Arc;
 ///
-/// use datafusion::prelude::SessionContext;
+/// use datafusion::prelude::SessionConfig;
 /// use keyderive::dynamic::TableLayout;
 /// use keyderive::{Client, Row, RowKey};
-/// use keyderive_datafusion::BigtableTable;
+/// use keyderive_datafusion::Exact;
 ///
 /// #[derive(RowKey)]
 /// #[salt(range = 4, over = "user")]
@@ -56,11 +57,11 @@ const MIN_PARTITIONS: usize = 2;
 /// events.create_if_absent().await?;
 /// events.put(&EventKey { user: "alice".into(), at: 5 }, &Event { kind: "buy".into(), amount: Some(2.5) }).await?;
 ///
-/// let context = SessionContext::new();
+/// let exact = Exact::new(SessionConfig::new());
 /// let layout = TableLayout::of::<EventKey, Event>("events"); // or of a file of layouts
-/// context.register_table("events", Arc::new(BigtableTable::new(&client, &layout)?))?;
+/// exact.context().register_table("events", Arc::new(exact.table(&client, &layout)?))?;
 /// let query = "SELECT at, amount FROM events WHERE \"user\" = 'alice' AND at >= 3 ORDER BY at DESC LIMIT 10";
-/// let rows = context.sql(query).await?.collect().await?;
+/// let rows = exact.sql(query).await?.collect().await?;
 /// assert_eq!(rows[0].num_rows(), 1);
 /// # Ok(())
 /// # }
@@ -71,15 +72,33 @@ const MIN_PARTITIONS: usize = 2;
 pub struct BigtableTable {
     source: Arc<Source>,
     pushdown: bool,
+    /// Whether a session without the rules of [`Exact`](crate::Exact) may use it.
+    accepts_any_session: bool,
 }
 
 impl BigtableTable {
-    /// Creates a table from its layout. Sends no request.
+    /// A table for any session, with DataFusion's own answers: some are wrong, without an error. [`Exact`](crate::Exact) lists them.
     ///
     /// # Errors
     /// If two columns have the same name, even as `family:qualifier`.
-    pub fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
-        Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true })
+    pub fn with_answers_of_datafusion(client: &Client, layout: &TableLayout) -> Result<Self> {
+        Self::of(client, layout, true)
+    }
+
+    /// Sends no request.
+    pub(crate) fn of(client: &Client, layout: &TableLayout, accepts_any_session: bool) -> Result<Self> {
+        Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true, accepts_any_session })
+    }
+
+    /// Fails for a session to which the table was carried, and whose answers may be wrong.
+    fn check(&self, session: &dyn Session) -> Result<()> {
+        if self.accepts_any_session || is_exact(session) {
+            return Ok(());
+        }
+        plan_err!(
+            "the session does not have the rules without which DataFusion gives wrong answers about the table `{}`: call `Exact::add` with it",
+            self.source.table.name()
+        )
     }
 
     /// Disables pushdown: every scan then reads every row. For tests that compare results.
@@ -125,6 +144,7 @@ impl TableProvider for BigtableTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.check(state)?;
         let Source { columns, .. } = &*self.source;
         let wanted = projection.cloned().unwrap_or_else(|| (0..columns.schema.fields().len()).collect());
         let known: Vec<_> = filters.iter().map(|filter| Predicate::of_expr(filter, columns)).collect();
@@ -172,10 +192,11 @@ impl TableProvider for BigtableTable {
     /// `INSERT INTO`. The [crate's documentation](crate#insert) says what it guarantees.
     async fn insert_into(
         &self,
-        _: &dyn Session,
+        state: &dyn Session,
         input: Arc<dyn ExecutionPlan>,
         op: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.check(state)?;
         let name = self.source.table.name();
         if op != InsertOp::Append {
             return not_impl_err!("only `INSERT INTO` writes to the table `{name}`, and not `{op}`");

@@ -31,7 +31,7 @@ use keyderive::dynamic::TableLayout;
 use keyderive::embedded::Bigtable;
 use keyderive::layouts::Layouts;
 use keyderive::{Client, Error, Row, RowKey};
-use keyderive_datafusion::BigtableTable;
+use keyderive_datafusion::Exact;
 use nix::time::{ClockId, clock_gettime};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -262,7 +262,7 @@ fn least<T: PartialEq + std::fmt::Debug>(paths: &[(&str, &dyn Fn() -> T)]) -> Ve
 fn scans(runtime: &Runtime, client: &Client, rows: u64) {
     assert_eq!(runtime.block_on(visit(client)), runtime.block_on(visit_by_data(client)));
     let tables = context();
-    tables.register_table("events", Arc::new(BigtableTable::new(client, &layout()).unwrap())).unwrap();
+    tables.register_table("events", Arc::new(Exact::add(&tables).table(client, &layout()).unwrap())).unwrap();
     let sql = |columns: &str| format!("SELECT {columns} FROM events WHERE {}", where_rows(SCANNED));
     let (all, some, keys) = (sql("*"), sql("site, amount"), sql("user_id"));
     let paths: [(&str, &dyn Fn() -> u64); 5] = [
@@ -306,7 +306,7 @@ fn group_by(runtime: &Runtime, client: &Client, host: &str, folder: &Path, rows:
         assert!(status.success());
     }
     let (tables, files) = (context(), context());
-    tables.register_table("events", Arc::new(BigtableTable::new(client, &layout()).unwrap())).unwrap();
+    tables.register_table("events", Arc::new(Exact::add(&tables).table(client, &layout()).unwrap())).unwrap();
     let options = ParquetReadOptions::default();
     runtime.block_on(files.register_parquet("events", parquet.to_str().unwrap(), options)).unwrap();
     let paths: [(&str, &dyn Fn() -> String); 2] = [

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
-use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -14,7 +13,7 @@ use keyderive::dynamic::TableLayout;
 use keyderive_command::exit::{Failure, Outcome};
 use keyderive_command::layout::{key_type, nearest};
 use keyderive_command::output;
-use keyderive_datafusion::BigtableTable;
+use keyderive_datafusion::Exact;
 
 use crate::failure;
 
@@ -28,17 +27,14 @@ pub(crate) struct Catalog(BTreeMap<String, TableLayout>);
 
 impl Catalog {
     /// Registers each layout. A table whose columns cannot be named is left out, and a note says so.
-    pub(crate) fn register(
-        context: &SessionContext,
-        client: &Client,
-        layouts: Vec<TableLayout>,
-    ) -> Outcome<Self> {
+    pub(crate) fn register(exact: &Exact, client: &Client, layouts: Vec<TableLayout>) -> Outcome<Self> {
         let mut tables = BTreeMap::new();
         for (name, layout) in named(layouts) {
-            match BigtableTable::new(client, &layout) {
+            match exact.table(client, &layout) {
                 Ok(table) => {
                     let place = TableReference::bare(name.clone());
-                    context.register_table(place, Arc::new(table)).map_err(|error| failure::of(&error))?;
+                    let registered = exact.context().register_table(place, Arc::new(table));
+                    registered.map_err(|error| failure::of(&error))?;
                     tables.insert(name, layout);
                 }
                 Err(error) => output::note(format_args!("`{name}` is left out: {}", error.strip_backtrace())),

@@ -16,7 +16,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use crate::catalog::{CATALOG, SCHEMA, quoted};
-use crate::session::{Session, help, parsed};
+use crate::session::{Session, help};
 use crate::statement::is_complete;
 
 const KEYWORDS: &[&str] = &[
@@ -219,7 +219,7 @@ async fn answer(session: &mut Session, text: &str) -> Outcome<()> {
         Some(command) => session.describe(command).await,
         None if text.trim_end_matches(';').eq_ignore_ascii_case("help") => help(),
         None => {
-            for statement in parsed(text)? {
+            for statement in session.parsed(text)? {
                 let printed = session.run(statement).await?;
                 output::note(format_args!("{} in {:.1?}", counted(printed.rows, "row"), printed.took));
             }

@@ -2,7 +2,6 @@
 
 mod catalog;
 mod editor;
-mod exact;
 mod failure;
 mod parquet;
 mod print;

@@ -15,7 +15,7 @@ use keyderive_command::output::{self, Out, Safe, counted};
 use crate::SessionArgs;
 use crate::failure;
 use crate::print::Format;
-use crate::session::{Session, parsed};
+use crate::session::Session;
 
 /// The file of an import, as a table of the session.
 const IMPORTED: &str = "keyderive imported file";
@@ -118,7 +118,7 @@ impl Import {
         name_production(&session.target);
         if !self.yes {
             let rows = file.count().await.map_err(|error| self.unread(&error))?;
-            for statement in parsed(&format!("SELECT {columns} FROM {from} LIMIT {SHOWN_ROWS}"))? {
+            for statement in session.parsed(&format!("SELECT {columns} FROM {from} LIMIT {SHOWN_ROWS}"))? {
                 session.run(statement).await?;
             }
             self.print("would write", rows as u64)?;

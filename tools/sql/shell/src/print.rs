@@ -1,13 +1,16 @@
 //! Results of queries, batch by batch.
 
+use std::collections::HashSet;
 use std::io;
+use std::sync::{Arc, LazyLock};
 
 use clap::ValueEnum;
-use datafusion::arrow::array::{Array as _, ArrayData, AsArray as _, RecordBatch, make_array};
-use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray as _, RecordBatch, make_array};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Float64Type, Schema};
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::json::writer::{JsonArray, LineDelimited};
-use datafusion::arrow::json::{Writer, WriterBuilder};
+use datafusion::arrow::json::writer::{JsonArray, LineDelimited, NullableEncoder, make_encoder};
+use datafusion::arrow::json::{Encoder, EncoderFactory, EncoderOptions, Writer, WriterBuilder};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use keyderive_command::exit::{Failure, Outcome};
 use keyderive_command::output::{self, Out, Records, write_safe, write_safe_json};
@@ -41,8 +44,8 @@ impl Printer {
             Format::Table if is_plan => Self::Plans(Out::new()),
             Format::Table => Self::Records(Records::new(output::Format::Table, head())?),
             Format::Csv => Self::Records(Records::new(output::Format::Csv, head())?),
-            Format::Json => Self::Json(JsonPrinter::new(builder().build(Vec::new()))),
-            Format::Ndjson => Self::Ndjson(JsonPrinter::new(builder().build(Vec::new()))),
+            Format::Json => Self::Json(JsonPrinter::new(builder(schema)?.build(Vec::new()))),
+            Format::Ndjson => Self::Ndjson(JsonPrinter::new(builder(schema)?.build(Vec::new()))),
         })
     }
 
@@ -89,9 +92,53 @@ impl Printer {
     }
 }
 
-/// Objects that all have the same names, also for NULL.
-fn builder() -> WriterBuilder {
-    WriterBuilder::new().with_explicit_nulls(true)
+/// Objects that all have the same names, also for NULL, and each name once.
+fn builder(schema: &Schema) -> Outcome<WriterBuilder> {
+    let mut names = HashSet::new();
+    if let Some(field) = schema.fields().iter().find(|field| !names.insert(field.name())) {
+        return Err(Failure::usage(format_args!(
+            "two columns are named `{}`, and JSON has each name once: list the columns, and name one with `AS`",
+            field.name()
+        )));
+    }
+    Ok(WriterBuilder::new().with_explicit_nulls(true).with_encoder_factory(Arc::new(FloatEncoders)))
+}
+
+/// Writes NaN and infinities as the command `keyderive` does, as text: Arrow would write `null`.
+#[derive(Debug)]
+struct FloatEncoders;
+
+impl EncoderFactory for FloatEncoders {
+    fn make_default_encoder<'a>(
+        &self,
+        field: &'a FieldRef,
+        array: &'a dyn Array,
+        _: &'a EncoderOptions,
+    ) -> Result<Option<NullableEncoder<'a>>, ArrowError> {
+        static OPTIONS: LazyLock<EncoderOptions> = LazyLock::new(EncoderOptions::default);
+        if !array.data_type().is_floating() {
+            return Ok(None);
+        }
+        let encoder = Floats {
+            values: cast(array, &DataType::Float64)?,
+            finite: make_encoder(field, array, &OPTIONS)?,
+        };
+        Ok(Some(NullableEncoder::new(Box::new(encoder), array.nulls().cloned())))
+    }
+}
+
+struct Floats<'a> {
+    values: ArrayRef,
+    finite: NullableEncoder<'a>,
+}
+
+impl Encoder for Floats<'_> {
+    fn encode(&mut self, at: usize, out: &mut Vec<u8>) {
+        match self.values.as_primitive::<Float64Type>().value(at) {
+            value if value.is_finite() => self.finite.encode(at, out),
+            value => out.extend_from_slice(format!("\"{value}\"").as_bytes()),
+        }
+    }
 }
 
 /// Refuses times for which the writer of JSON has no text: it would write that it has none, without quotation marks.

@@ -1,5 +1,6 @@
 //! A session: the tables of a Bigtable, and statements that run one after the other.
 
+use std::collections::VecDeque;
 use std::future::pending;
 use std::io::{self, IsTerminal as _};
 use std::panic::AssertUnwindSafe;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{ArrayRef, AsArray as _, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, UInt64Type};
-use datafusion::common::config::MaxRowGroupBytes;
+use datafusion::common::config::{ConfigNonZeroUsize, MaxRowGroupBytes};
 use datafusion::common::tree_node::TreeNode as _;
 use datafusion::common::{DataFusionError, TableReference};
 use datafusion::execution::SessionStateBuilder;
@@ -19,7 +20,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion::sql::parser::{DFParser, Statement};
+use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use futures_util::{FutureExt as _, StreamExt as _};
 use keyderive_command::confirm::name_production;
@@ -27,11 +28,11 @@ use keyderive_command::exit::{Exit, Failure, Outcome};
 use keyderive_command::instance::Target;
 use keyderive_command::layout::Connection;
 use keyderive_command::output::{self, Meter};
+use keyderive_datafusion::Exact;
 use tokio::time::interval;
 
 use crate::SessionArgs;
 use crate::catalog::{CATALOG, Catalog, SCHEMA, quoted};
-use crate::exact::{self, ExactSum};
 use crate::failure;
 use crate::print::{Format, Printer};
 use crate::statement::{Part, parts};
@@ -42,6 +43,9 @@ const BUFFERED: usize = 16;
 /// A row group of a Parquet file ends at this many rows or bytes, and is in memory until then.
 const GROUP_ROWS: usize = 1 << 17;
 const GROUP_BYTES: usize = 32 << 20;
+
+/// How deep expressions and queries may be nested. By it, a chain may have 4,000 operators, for which the stack has room.
+const NESTING: usize = 1_000;
 
 /// How often the number of rows is looked at.
 const EVERY: Duration = Duration::from_millis(100);
@@ -82,6 +86,7 @@ pub(crate) struct Printed {
 }
 
 pub(crate) struct Session {
+    pub(crate) exact: Exact,
     pub(crate) context: SessionContext,
     pub(crate) catalog: Catalog,
     pub(crate) target: Target,
@@ -100,13 +105,14 @@ impl Session {
         let layouts = args.layouts.all(&mut connection).await?;
         let client = connection.client().await?;
         let context = context(args.memory).map_err(|error| failure::of(&error))?;
-        let catalog = Catalog::register(&context, &client, layouts)?;
+        let exact = Exact::add(&context);
+        let catalog = Catalog::register(&exact, &client, layouts)?;
         if catalog.is_empty() {
             output::note(
                 "there are no tables: no `layouts.json` in this folder or above it, and no program has registered any",
             );
         }
-        Ok(Self { context, catalog, target, format, is_read_only: false, listens: false })
+        Ok(Self { exact, context, catalog, target, format, is_read_only: false, listens: false })
     }
 
     /// Listens for Ctrl-C from now on: it cancels a statement, and not the process.
@@ -119,8 +125,8 @@ impl Session {
     /// Runs statements and commands until one fails, once all statements are parsed.
     pub(crate) async fn run_all(&mut self, text: &str) -> Outcome {
         let parts = parts(text).into_iter().map(|part| match part {
-            Part::Command(command) => Ok((Some(command), Vec::new())),
-            Part::Statements(text) => Ok((None, parsed(&text)?)),
+            Part::Command(command) => Ok((Some(command), VecDeque::new())),
+            Part::Statements(text) => Ok((None, self.parsed(&text)?)),
         });
         for (command, statements) in parts.collect::<Outcome<Vec<_>>>()? {
             match command {
@@ -147,16 +153,21 @@ impl Session {
     /// Runs a statement that writes, and prints nothing. Returns the number of rows.
     pub(crate) async fn quiet(&mut self, sql: &str) -> Outcome<u64> {
         let mut rows = 0;
-        for statement in parsed(sql)? {
+        for statement in self.parsed(sql)? {
             rows += self.run_as(statement, None).await?.rows;
         }
         Ok(rows)
     }
 
+    /// The statements of a text.
+    pub(crate) fn parsed(&self, text: &str) -> Outcome<VecDeque<Statement>> {
+        self.exact.parse(text).map_err(|error| failure::of(&error))
+    }
+
     /// Plans statements, to find faults.
     pub(crate) async fn plan(&self, sql: &str) -> Outcome<()> {
-        for statement in parsed(sql)? {
-            let plan = self.context.state().statement_to_plan(statement).await;
+        for statement in self.parsed(sql)? {
+            let plan = self.exact.plan(statement).await;
             plan.map_err(|error| failure::of_plan(&error))?;
         }
         Ok(())
@@ -172,9 +183,8 @@ impl Session {
     async fn run_inner(&mut self, statement: Statement, format: Option<Format>) -> Outcome<Printed> {
         let begun = Instant::now();
         let is_plan = is_explained(&statement);
-        let state = self.context.state();
-        let tables = state.resolve_table_references(&statement).unwrap_or_default();
-        let plan = state.statement_to_plan(statement).await;
+        let tables = self.context.state().resolve_table_references(&statement).unwrap_or_default();
+        let plan = self.exact.plan(statement).await;
         let plan = plan.map_err(|error| self.with_nearest(failure::of_plan(&error), &tables))?;
         let (writes, is_change) = (writes(&plan), matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Copy(_)));
         if let Some(name) = self.redefined(&plan) {
@@ -297,6 +307,7 @@ fn context(memory: usize) -> Result<SessionContext, DataFusionError> {
     let mut config =
         SessionConfig::new().with_information_schema(true).with_default_catalog_and_schema(CATALOG, SCHEMA);
     let options = config.options_mut();
+    options.sql_parser.recursion_limit = ConfigNonZeroUsize::try_new(NESTING)?;
     // `EXPLAIN` says what is read, which is in the physical plan.
     options.explain.physical_plan_only = true;
     options.execution.sort_pushdown_buffer_capacity = memory / BUFFERED;
@@ -312,20 +323,9 @@ fn context(memory: usize) -> Result<SessionContext, DataFusionError> {
     options.execution.parquet.schema_force_view_types = false;
     let runtime =
         RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory))).build_arc()?;
-    let state = SessionStateBuilder::new_with_default_features()
-        .with_config(config)
-        .with_runtime_env(runtime)
-        .with_analyzer_rules(exact::rules());
-    let context = SessionContext::new_with_state(state.build()).enable_url_table();
-    context.register_udaf(ExactSum::new().into());
-    Ok(context)
-}
-
-/// The statements of a text.
-pub(crate) fn parsed(text: &str) -> Outcome<Vec<Statement>> {
-    let statements = DFParser::parse_sql(text).map_err(|error| failure::of(&error))?;
-    statements.iter().try_for_each(exact::check).map_err(|error| failure::of(&error))?;
-    Ok(statements.into())
+    let state =
+        SessionStateBuilder::new_with_default_features().with_config(config).with_runtime_env(runtime);
+    Ok(SessionContext::new_with_state(state.build()).enable_url_table())
 }
 
 pub(crate) fn help() -> Outcome<()> {

@@ -23,24 +23,28 @@ def plain(value):
     return value
 
 
-queries, flights, weather = sys.argv[1:]
-db = duckdb.connect()
-csv = "read_csv(?, header = true, all_varchar = true, nullstr = ['NA', ''])"
-db.execute(
-    f"""CREATE TABLE flights AS SELECT carrier, flight::INT AS flight, origin, dest, tailnum,
-        make_timestamp(year::INT, month::INT, day::INT, sched_dep_time::INT // 100, sched_dep_time::INT % 100, 0) AS sched,
-        dep_delay::INT AS dep_delay, arr_delay::INT AS arr_delay, air_time::INT AS air_time, distance::INT AS distance
-        FROM {csv}""",
-    [flights],
-)
-db.execute(
-    f"""CREATE TABLE weather AS SELECT origin, strptime(time_hour, '%Y-%m-%dT%H:%M:%SZ') AS sched, temp::DOUBLE AS temp,
-        humid::DOUBLE AS humid, wind_speed::DOUBLE AS wind_speed, precip::DOUBLE AS precip, visib::DOUBLE AS visib
-        FROM {csv}""",
-    [weather],
-)
-text = "".join(line for line in open(queries) if not line.startswith("--"))
-for query in text.split(";\n"):
-    if query.strip():
-        rows = db.execute(query).fetchall()
-        print(json.dumps([[plain(value) for value in row] for row in rows]))
+def main(queries, flights, weather):
+    db = duckdb.connect()
+    csv = "read_csv(?, header = true, all_varchar = true, nullstr = ['NA', ''])"
+    db.execute(
+        f"""CREATE TABLE flights AS SELECT carrier, flight::INT AS flight, origin, dest, tailnum,
+            make_timestamp(year::INT, month::INT, day::INT, sched_dep_time::INT // 100, sched_dep_time::INT % 100, 0) AS sched,
+            dep_delay::INT AS dep_delay, arr_delay::INT AS arr_delay, air_time::INT AS air_time, distance::INT AS distance
+            FROM {csv}""",
+        [flights],
+    )
+    db.execute(
+        f"""CREATE TABLE weather AS SELECT origin, strptime(time_hour, '%Y-%m-%dT%H:%M:%SZ') AS sched, temp::DOUBLE AS temp,
+            humid::DOUBLE AS humid, wind_speed::DOUBLE AS wind_speed, precip::DOUBLE AS precip, visib::DOUBLE AS visib
+            FROM {csv}""",
+        [weather],
+    )
+    text = "".join(line for line in open(queries) if not line.startswith("--"))
+    for query in text.split(";\n"):
+        if query.strip():
+            rows = db.execute(query).fetchall()
+            print(json.dumps([[plain(value) for value in row] for row in rows]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

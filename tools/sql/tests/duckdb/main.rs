@@ -6,6 +6,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::doc_markdown)]
 
 mod data;
+mod random;
 mod rows;
 
 use std::env;
@@ -15,10 +16,10 @@ use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
 use datafusion::physical_plan::{ExecutionPlan, collect};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionConfig;
 use keyderive::Client;
 use keyderive::dynamic::TableLayout;
-use keyderive_datafusion::BigtableTable;
+use keyderive_datafusion::Exact;
 
 use data::{Design, designs, files};
 use rows::{Rows, Value, answer, assert_equal, queries};
@@ -30,55 +31,60 @@ fn of_duckdb(python: &str, flights: &str, weather: &str) -> Vec<Rows> {
     command.arg(folder.join("answers.py")).arg(folder.join("queries.sql")).args([flights, weather]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = std::str::from_utf8(&output.stdout).unwrap().lines();
+    lines.map(of_json).collect()
+}
+
+/// The rows of a line that DuckDB's answer is.
+fn of_json(line: &str) -> Rows {
     let value = |value: &serde_json::Value| match value {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::String(text) => Value::Text(text.clone()),
         serde_json::Value::Bool(is) => Value::Number(f64::from(u8::from(*is))),
         other => Value::Number(other.as_f64().unwrap()),
     };
-    let lines = std::str::from_utf8(&output.stdout).unwrap().lines();
-    let rows = lines.map(|line| serde_json::from_str::<Vec<Vec<serde_json::Value>>>(line).unwrap());
-    rows.map(|rows| rows.iter().map(|row| row.iter().map(value).collect()).collect()).collect()
+    let rows = serde_json::from_str::<Vec<Vec<serde_json::Value>>>(line).unwrap();
+    rows.iter().map(|row| row.iter().map(value).collect()).collect()
 }
 
-/// A context of these tables, under the names that the queries use.
-fn context(flights: Arc<dyn TableProvider>, weather: Arc<dyn TableProvider>) -> SessionContext {
-    let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(3));
-    context.register_table("flights", flights).unwrap();
-    context.register_table("weather", weather).unwrap();
-    context
+/// A session of these tables, under the names that the queries use.
+fn session(flights: Arc<dyn TableProvider>, weather: Arc<dyn TableProvider>) -> Exact {
+    let exact = Exact::new(SessionConfig::new().with_target_partitions(3));
+    exact.context().register_table("flights", flights).unwrap();
+    exact.context().register_table("weather", weather).unwrap();
+    exact
 }
 
 /// The tables under each key, and in memory.
-async fn contexts(flights: &str, weather: &str) -> (Vec<(&'static str, SessionContext)>, SessionContext) {
+async fn sessions(flights: &str, weather: &str) -> (Vec<(&'static str, Exact)>, Exact) {
     let client = Client::embedded();
     data::fill(&client, flights, weather).await;
 
     let table = |layout: &TableLayout, pushdown: bool| -> Arc<dyn TableProvider> {
-        let table = BigtableTable::new(&client, layout).unwrap();
+        let table = Exact::new(SessionConfig::new()).table(&client, layout).unwrap();
         Arc::new(if pushdown { table } else { table.without_pushdown() })
     };
     let of = |Design { flights, weather, .. }: &Design, pushdown| {
-        context(table(flights, pushdown), table(weather, pushdown))
+        session(table(flights, pushdown), table(weather, pushdown))
     };
     let designs = designs();
-    let mut contexts: Vec<_> = designs.iter().map(|design| (design.name, of(design, true))).collect();
+    let mut sessions: Vec<_> = designs.iter().map(|design| (design.name, of(design, true))).collect();
     let memory = of(&designs[0], false);
-    contexts.push(("without pushdown", memory.clone()));
+    sessions.push(("without pushdown", memory.clone()));
     for name in ["flights", "weather"] {
         let create = format!("CREATE TABLE copy_of_{name} AS SELECT * FROM {name}");
         memory.sql(&create).await.unwrap().collect().await.unwrap();
     }
-    let copies = [memory.table_provider("copy_of_flights"), memory.table_provider("copy_of_weather")];
+    let copies = ["copy_of_flights", "copy_of_weather"].map(|name| memory.context().table_provider(name));
     let [flights_copy, weather_copy] = copies;
-    let in_memory = context(flights_copy.await.unwrap(), weather_copy.await.unwrap());
-    (contexts, in_memory)
+    let in_memory = session(flights_copy.await.unwrap(), weather_copy.await.unwrap());
+    (sessions, in_memory)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queries_have_one_result() {
     let [flights, weather] = files(env!("CARGO_MANIFEST_DIR"));
-    let (contexts, in_memory) = contexts(&flights, &weather).await;
+    let (sessions, in_memory) = sessions(&flights, &weather).await;
     let queries = queries();
     let of_duckdb = match env::var("KEYDERIVE_DUCKDB") {
         Ok(python) => of_duckdb(&python, &flights, &weather),
@@ -93,8 +99,8 @@ async fn queries_have_one_result() {
         if let Some(rows) = of_duckdb.get(at) {
             assert_equal("DuckDB", query, rows, &expected);
         }
-        for (name, context) in &contexts {
-            assert_equal(name, query, &answer(context, query).await, &expected);
+        for (name, exact) in &sessions {
+            assert_equal(name, query, &answer(exact, query).await, &expected);
         }
         nonempty += usize::from(!expected.is_empty());
     }
@@ -113,7 +119,7 @@ fn rows_seen(plan: &Arc<dyn ExecutionPlan>) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_reads_the_rows_that_conditions_leave() {
     let [flights, weather] = files(env!("CARGO_MANIFEST_DIR"));
-    let (contexts, in_memory) = contexts(&flights, &weather).await;
+    let (sessions, in_memory) = sessions(&flights, &weather).await;
     for (name, from) in [
         ("airports", "flights WHERE origin = 'LGA'"),
         ("airports", "flights WHERE origin IN ('LGA', 'JFK', 'ZRH')"),
@@ -151,15 +157,15 @@ async fn the_server_reads_the_rows_that_conditions_leave() {
         ),
         ("ordered", "flights WHERE carrier BETWEEN 'B6' AND 'DL'"),
     ] {
-        let context = &contexts.iter().find(|(of, _)| *of == name).unwrap().1;
+        let exact = &sessions.iter().find(|(of, _)| *of == name).unwrap().1;
         let Value::Number(expected) = answer(&in_memory, &format!("SELECT count(*) FROM {from}")).await[0][0]
         else {
             panic!("{from}: count(*) is no number")
         };
         let query = format!("SELECT sched, carrier FROM {from}")
             .replace("sched, carrier FROM weather", "sched, temp FROM weather");
-        let plan = context.sql(&query).await.unwrap().create_physical_plan().await.unwrap();
-        collect(Arc::clone(&plan), context.task_ctx()).await.unwrap();
+        let plan = exact.sql(&query).await.unwrap().create_physical_plan().await.unwrap();
+        collect(Arc::clone(&plan), exact.context().task_ctx()).await.unwrap();
         let seen = rows_seen(&plan) as f64;
         assert!(expected > 0.0 || from.contains("flight = 1 "), "{from} has no rows");
         assert!(seen == expected, "{name}: {seen} rows seen, of {expected}: {from}");

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
-use datafusion::prelude::SessionContext;
+use keyderive_datafusion::Exact;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
@@ -82,6 +82,11 @@ pub(crate) fn rows(batches: &[RecordBatch]) -> Rows {
 
 /// Fails unless the rows are equal, in any order unless the query has one.
 pub(crate) fn assert_equal(of: &str, query: &str, rows: &Rows, expected: &Rows) {
+    compare(query, rows, expected).unwrap_or_else(|difference| panic!("{of}: {query}:\n{difference}"));
+}
+
+/// How the rows differ, in any order unless the query has one.
+pub(crate) fn compare(query: &str, rows: &Rows, expected: &Rows) -> Result<(), String> {
     let (mut rows, mut expected) = (rows.clone(), expected.clone());
     if !query.contains("\nORDER BY") {
         rows.sort_by(|one, other| compare_rows(one, other));
@@ -89,7 +94,10 @@ pub(crate) fn assert_equal(of: &str, query: &str, rows: &Rows, expected: &Rows) 
     }
     let is_equal = rows.len() == expected.len()
         && rows.iter().zip(&expected).all(|(one, other)| compare_rows(one, other).is_eq());
-    assert!(is_equal, "{of}: {query}:\n{:?}\nexpected:\n{:?}", first(&rows), first(&expected));
+    if is_equal {
+        return Ok(());
+    }
+    Err(format!("{:?}\nexpected:\n{:?}", first(&rows), first(&expected)))
 }
 
 fn first(rows: &Rows) -> &[Vec<Value>] {
@@ -104,7 +112,7 @@ pub(crate) fn queries() -> Vec<String> {
     queries.filter(|query| !query.is_empty()).collect()
 }
 
-pub(crate) async fn answer(context: &SessionContext, query: &str) -> Rows {
-    let frame = context.sql(query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
+pub(crate) async fn answer(exact: &Exact, query: &str) -> Rows {
+    let frame = exact.sql(query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
     rows(&frame.collect().await.unwrap_or_else(|error| panic!("{query}: {error}")))
 }

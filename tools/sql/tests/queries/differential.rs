@@ -9,9 +9,8 @@ use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
 use fastrand::Rng;
-use keyderive_datafusion::BigtableTable;
 
-use crate::shared::{Event, EventKey, context, events, layout, lines, provider, query, rows};
+use crate::shared::{Event, EventKey, events, layout, lines, provider, query, rows, session, table};
 use crate::statements::statement;
 
 /// The same rows in memory, in the same columns.
@@ -39,18 +38,17 @@ async fn pushed_down_and_not_and_in_memory_are_equal() {
     let (count, seed) = (number("KEYDERIVE_SQL_QUERIES", 300), number("KEYDERIVE_SQL_SEED", 1));
     let rows = rows(600);
     let client = events(&rows).await;
-    let (table, unpushed) =
-        (provider(&client), BigtableTable::new(&client, &layout()).unwrap().without_pushdown());
-    let (unpushed, memory) = (Arc::new(unpushed), Arc::new(in_memory(&rows, &*table)));
+    let (pushed_down, unpushed) = (provider(&client), table(&client, &layout()).without_pushdown());
+    let (unpushed, memory) = (Arc::new(unpushed), Arc::new(in_memory(&rows, &*pushed_down)));
     let mut random = Rng::with_seed(seed);
     let (mut pushed, mut nonempty) = (0, 0);
     for _ in 0..count {
         let config = SessionConfig::new()
             .with_target_partitions(random.usize(1..6))
             .with_batch_size([2, 64, 8192][random.usize(0..3)]);
-        let with = context(table.clone(), config.clone());
-        let without = context(unpushed.clone(), config.clone());
-        let memory = context(memory.clone(), config);
+        let with = session(pushed_down.clone(), config.clone());
+        let without = session(unpushed.clone(), config.clone());
+        let memory = session(memory.clone(), config);
         let (is_sorted, sql) = statement(&mut random);
         let all = [query(&with, &sql).await, query(&without, &sql).await, query(&memory, &sql).await];
         let [Ok(one), Ok(other), Ok(expected)] = &all else {

@@ -2,42 +2,42 @@
 
 use std::sync::Arc;
 
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::SessionConfig;
 use keyderive::dynamic::TableLayout;
 use keyderive::{Client, Row, RowKey};
-use keyderive_datafusion::BigtableTable;
+use keyderive_datafusion::Exact;
 
-use crate::shared::{Event, EventKey, context, events, lines, provider, query, rows};
+use crate::shared::{Event, EventKey, events, lines, provider, query, rows, session, table};
 
 #[tokio::test]
 async fn rows_of_a_query_are_written() {
     let client = events(&rows(40)).await;
-    let context = context(provider(&client), Default::default());
+    let exact = session(provider(&client), Default::default());
     client.table::<EventKey, Event>("copy").create_if_absent().await.unwrap();
-    let copy = BigtableTable::new(&client, &TableLayout::of::<EventKey, Event>("copy")).unwrap();
-    context.register_table("copy", Arc::new(copy)).unwrap();
+    let copy = table(&client, &TableLayout::of::<EventKey, Event>("copy"));
+    exact.context().register_table("copy", Arc::new(copy)).unwrap();
     let written =
-        query(&context, "INSERT INTO copy SELECT * FROM events WHERE user_id >= 'user'").await.unwrap();
+        query(&exact, "INSERT INTO copy SELECT * FROM events WHERE user_id >= 'user'").await.unwrap();
     assert_eq!(lines(&written, true), ["|30|"]);
     let sql = "SELECT * FROM {} WHERE user_id >= 'user'";
     let [one, other] = ["copy", "events"].map(|name| sql.replace("{}", name));
-    let (one, other) = (query(&context, &one).await.unwrap(), query(&context, &other).await.unwrap());
+    let (one, other) = (query(&exact, &one).await.unwrap(), query(&exact, &other).await.unwrap());
     assert_eq!(lines(&one, false), lines(&other, false));
 
     // A row replaces the one of the same key, whole: `clicks` is gone.
     for values in ["('a', 'x', 1, 1, 'buy', 2.5, 3)", "('a', 'x', 1, 1, 'sell', 1.5, NULL)"] {
-        query(&context, &format!("INSERT INTO copy VALUES {values}")).await.unwrap();
+        query(&exact, &format!("INSERT INTO copy VALUES {values}")).await.unwrap();
     }
-    let row = query(&context, "SELECT * FROM copy WHERE user_id = 'a'").await.unwrap();
+    let row = query(&exact, "SELECT * FROM copy WHERE user_id = 'a'").await.unwrap();
     assert_eq!(lines(&row, true), ["|a|x|1|1|sell|1.5||"]);
 }
 
 #[tokio::test]
 async fn what_no_key_holds_is_an_error_that_says_so() {
     let client = events(&rows(1)).await;
-    let context = context(provider(&client), Default::default());
+    let exact = session(provider(&client), Default::default());
     let sql = "INSERT INTO events VALUES ('a#b', 'x', 1, 1, 'buy', 2.5, 3)";
-    let error = query(&context, sql).await.unwrap_err().to_string();
+    let error = query(&exact, sql).await.unwrap_err().to_string();
     assert!(error.contains("user_id") && error.contains("a#b"), "{error}");
     for (sql, says) in [
         (
@@ -57,11 +57,11 @@ async fn what_no_key_holds_is_an_error_that_says_so() {
             "`user_id` of the key; list",
         ),
     ] {
-        let error = query(&context, sql).await.unwrap_err().to_string();
+        let error = query(&exact, sql).await.unwrap_err().to_string();
         assert!(error.contains(says), "{sql}: {error}");
     }
-    assert_eq!(lines(&query(&context, "SELECT count(*) FROM events").await.unwrap(), true), ["|1|"]);
-    let error = query(&context, "INSERT OVERWRITE events VALUES ('a', 'x', 1, 1, 'buy', 2.5, 3)").await;
+    assert_eq!(lines(&query(&exact, "SELECT count(*) FROM events").await.unwrap(), true), ["|1|"]);
+    let error = query(&exact, "INSERT OVERWRITE events VALUES ('a', 'x', 1, 1, 'buy', 2.5, 3)").await;
     assert!(error.unwrap_err().to_string().contains("only `INSERT INTO` writes"));
 }
 
@@ -89,16 +89,15 @@ async fn structs_and_maps_are_written() {
     }
     let client = Client::embedded();
     client.table::<UserKey, User>("users").create_if_absent().await.unwrap();
-    let provider = BigtableTable::new(&client, &TableLayout::of::<UserKey, User>("users")).unwrap();
-    let context = SessionContext::new();
-    context.register_table("users", Arc::new(provider)).unwrap();
+    let exact = Exact::new(SessionConfig::new());
+    let users = exact.table(&client, &TableLayout::of::<UserKey, User>("users")).unwrap();
+    exact.context().register_table("users", Arc::new(users)).unwrap();
     let sql = "INSERT INTO users VALUES (1, 'Ann', named_struct('city', 'Chur', 'zip', 7000), MAP {'a': 1, 'b': 2}), \
                (2, 'Bob', NULL, MAP {'c': 3})";
-    query(&context, sql).await.unwrap();
-    let rows =
-        query(&context, "SELECT id, name, address['city'], address['zip'], tags FROM users ORDER BY id")
-            .await
-            .unwrap();
+    query(&exact, sql).await.unwrap();
+    let rows = query(&exact, "SELECT id, name, address['city'], address['zip'], tags FROM users ORDER BY id")
+        .await
+        .unwrap();
     assert_eq!(lines(&rows, true), ["|1|Ann|Chur|7000|{a: 1, b: 2}|", "|2|Bob|||{c: 3}|"]);
     let typed = client.table::<UserKey, User>("users").get(&UserKey { id: 2 }).await.unwrap().unwrap();
     assert!(typed.address.is_none() && typed.tags["c"] == 3);

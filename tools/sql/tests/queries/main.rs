@@ -1,9 +1,11 @@
 //! Queries of tables on the embedded Bigtable.
-#![allow(missing_docs, clippy::print_stderr, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
 
 mod differential;
+mod exact;
 mod insert;
 mod plans;
 mod shared;
 mod statements;
+mod times;
 mod types;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::prelude::SessionConfig;
-use keyderive_datafusion::BigtableTable;
 
-use crate::shared::{analyzed, context, events, layout, lines, metric, provider, query, rows};
+use crate::shared::{analyzed, events, layout, lines, metric, provider, query, rows, session, table};
 
 fn config() -> SessionConfig {
     SessionConfig::new().with_target_partitions(4).with_information_schema(true)
@@ -14,7 +13,7 @@ fn config() -> SessionConfig {
 #[tokio::test]
 async fn orders_of_the_key_need_no_sort() {
     let client = events(&rows(2_000)).await;
-    let context = context(provider(&client), config());
+    let exact = session(provider(&client), config());
     for (sql, most) in [
         (
             "SELECT user_id, site, at, seq, kind FROM events ORDER BY user_id, site, at DESC, seq LIMIT 10",
@@ -28,7 +27,7 @@ async fn orders_of_the_key_need_no_sort() {
         ("SELECT at, seq FROM events WHERE user_id = 'a' AND site = 'shop' ORDER BY at LIMIT 5", 5),
         ("SELECT site, at FROM events WHERE user_id = 'user0' ORDER BY site, at DESC", 250),
     ] {
-        let plan = analyzed(&context, sql).await;
+        let plan = analyzed(&exact, sql).await;
         assert!(!plan.contains("SortExec"), "{sql}\n{plan}");
         assert!(metric(&plan, "rows_seen") <= most, "{sql}\n{plan}");
     }
@@ -37,8 +36,8 @@ async fn orders_of_the_key_need_no_sort() {
 #[tokio::test]
 async fn the_server_reads_what_the_plan_says() {
     let client = events(&rows(800)).await;
-    let context = context(provider(&client), config());
-    query(&context, "CREATE TABLE vips AS VALUES ('a', 'gold'), ('nobody', 'x')").await.unwrap();
+    let exact = session(provider(&client), config());
+    query(&exact, "CREATE TABLE vips AS VALUES ('a', 'gold'), ('nobody', 'x')").await.unwrap();
     for (sql, least, most) in [
         ("SELECT * FROM events", 800, 800),
         ("SELECT count(*) FROM events", 800, 800),
@@ -53,7 +52,7 @@ async fn the_server_reads_what_the_plan_says() {
         ("SELECT kind FROM events WHERE site = 'home'", 800, 800),
         ("SELECT count(*) FROM events JOIN vips ON user_id = column1", 100, 100),
     ] {
-        let plan = analyzed(&context, sql).await;
+        let plan = analyzed(&exact, sql).await;
         let seen = metric(&plan, "rows_seen");
         assert!((least..=most).contains(&seen), "{seen} rows for {sql}\n{plan}");
     }
@@ -63,8 +62,8 @@ async fn the_server_reads_what_the_plan_says() {
 #[tokio::test]
 async fn a_scan_that_a_limit_ends_has_seen_its_rows() {
     let client = events(&rows(2_000)).await;
-    let context = context(provider(&client), config().with_target_partitions(1).with_batch_size(10));
-    let plan = analyzed(&context, "SELECT kind FROM events WHERE clicks > 50 LIMIT 5").await;
+    let exact = session(provider(&client), config().with_target_partitions(1).with_batch_size(10));
+    let plan = analyzed(&exact, "SELECT kind FROM events WHERE clicks > 50 LIMIT 5").await;
     assert!(metric(&plan, "rows_seen") >= 10, "{plan}");
 }
 
@@ -76,14 +75,14 @@ async fn a_limit_counts_before_a_join() {
                JOIN (VALUES ('user'), ('')) AS t(u) ON e.user_id = u";
     let mut counts = Vec::new();
     for (partitions, is_pushed) in [(1, true), (4, true), (1, false)] {
-        let table = BigtableTable::new(&client, &layout()).unwrap();
-        let table = if is_pushed { table } else { table.without_pushdown() };
+        let events = table(&client, &layout());
+        let events = if is_pushed { events } else { events.without_pushdown() };
         let config = SessionConfig::new().with_target_partitions(partitions);
-        let context = context(
-            Arc::new(table),
+        let exact = session(
+            Arc::new(events),
             config.set_bool("datafusion.optimizer.enable_dynamic_filter_pushdown", is_pushed),
         );
-        counts.push(lines(&query(&context, sql).await.unwrap(), false));
+        counts.push(lines(&query(&exact, sql).await.unwrap(), false));
     }
     assert!(counts[0] == counts[2] && counts[1] == counts[2], "{counts:?}");
 }
@@ -91,9 +90,9 @@ async fn a_limit_counts_before_a_join() {
 #[tokio::test]
 async fn explain_shows_ranges_and_buckets() {
     let client = events(&rows(100)).await;
-    let context = context(provider(&client), config());
+    let exact = session(provider(&client), config());
     let explained = async |sql: &str| {
-        let plan = query(&context, &format!("EXPLAIN {sql}")).await.unwrap();
+        let plan = query(&exact, &format!("EXPLAIN {sql}")).await.unwrap();
         lines(&plan, true).into_iter().find(|line| line.contains("BigtableExec")).unwrap()
     };
     let line = explained("SELECT kind FROM events WHERE user_id = 'a' AND site = 'home' AND at >= 5").await;
@@ -113,7 +112,7 @@ async fn explain_shows_ranges_and_buckets() {
 #[tokio::test]
 async fn the_information_schema_has_the_columns() {
     let client = events(&rows(1)).await;
-    let context = context(provider(&client), config());
+    let exact = session(provider(&client), config());
     let sql = "SELECT column_name, data_type, is_nullable FROM information_schema.columns WHERE table_name = 'events' \
                ORDER BY ordinal_position";
     let expected = [
@@ -125,5 +124,5 @@ async fn the_information_schema_has_the_columns() {
         "|amount|Float64|NO|",
         "|clicks|Int64|YES|",
     ];
-    assert_eq!(lines(&query(&context, sql).await.unwrap(), true), expected);
+    assert_eq!(lines(&query(&exact, sql).await.unwrap(), true), expected);
 }

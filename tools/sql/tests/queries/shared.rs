@@ -5,10 +5,10 @@ use std::sync::Arc;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::catalog::TableProvider;
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionConfig;
 use keyderive::dynamic::TableLayout;
 use keyderive::{Client, Row, RowKey};
-use keyderive_datafusion::BigtableTable;
+use keyderive_datafusion::{BigtableTable, Exact};
 
 #[derive(Clone, Debug, RowKey)]
 #[salt(range = 4, over = "user_id,site")]
@@ -63,21 +63,22 @@ pub(crate) fn layout() -> TableLayout {
     TableLayout::of::<EventKey, Event>("events")
 }
 
+pub(crate) fn table(client: &Client, layout: &TableLayout) -> BigtableTable {
+    Exact::new(SessionConfig::new()).table(client, layout).unwrap()
+}
+
 pub(crate) fn provider(client: &Client) -> Arc<BigtableTable> {
-    Arc::new(BigtableTable::new(client, &layout()).unwrap())
+    Arc::new(table(client, &layout()))
 }
 
-pub(crate) fn context(table: Arc<dyn TableProvider>, config: SessionConfig) -> SessionContext {
-    let context = SessionContext::new_with_config(config);
-    context.register_table("events", table).unwrap();
-    context
+pub(crate) fn session(table: Arc<dyn TableProvider>, config: SessionConfig) -> Exact {
+    let exact = Exact::new(config);
+    exact.context().register_table("events", table).unwrap();
+    exact
 }
 
-pub(crate) async fn query(
-    context: &SessionContext,
-    sql: &str,
-) -> datafusion::error::Result<Vec<RecordBatch>> {
-    context.sql(sql).await?.collect().await
+pub(crate) async fn query(exact: &Exact, sql: &str) -> datafusion::error::Result<Vec<RecordBatch>> {
+    exact.sql(sql).await?.collect().await
 }
 
 /// The rows as lines of text.
@@ -93,8 +94,8 @@ pub(crate) fn lines(batches: &[RecordBatch], is_sorted: bool) -> Vec<String> {
 }
 
 /// The lines of a plan that is run, with its metrics.
-pub(crate) async fn analyzed(context: &SessionContext, sql: &str) -> String {
-    let batches = query(context, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap();
+pub(crate) async fn analyzed(exact: &Exact, sql: &str) -> String {
+    let batches = query(exact, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap();
     pretty_format_batches(&batches).unwrap().to_string()
 }
 

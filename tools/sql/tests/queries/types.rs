@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::SessionConfig;
 use keyderive::dynamic::TableLayout;
 use keyderive::row::{Sum, Timestamped, Versions};
 use keyderive::{Cell, Client, KeyField, Row, RowKey};
-use keyderive_datafusion::BigtableTable;
+use keyderive_datafusion::Exact;
 
 use crate::shared::{lines, query};
 
@@ -85,7 +85,7 @@ fn row(at: i64) -> Wide {
     }
 }
 
-async fn wide() -> SessionContext {
+async fn wide() -> Exact {
     let client = Client::embedded();
     let table = client.table::<WideKey, Wide>("wide");
     table.create_if_absent().await.unwrap();
@@ -101,16 +101,16 @@ async fn wide() -> SessionContext {
         };
         table.put(&key, &row(at)).await.unwrap();
     }
-    let context = SessionContext::new();
-    let layout = TableLayout::of::<WideKey, Wide>("wide");
-    context.register_table("wide", Arc::new(BigtableTable::new(&client, &layout).unwrap())).unwrap();
-    context
+    let exact = Exact::new(SessionConfig::new());
+    let wide = exact.table(&client, &TableLayout::of::<WideKey, Wide>("wide")).unwrap();
+    exact.context().register_table("wide", Arc::new(wide)).unwrap();
+    exact
 }
 
 #[tokio::test]
 async fn every_type_is_read() {
-    let context = wide().await;
-    let rows = async |sql: &str| lines(&query(&context, sql).await.unwrap(), true);
+    let exact = wide().await;
+    let rows = async |sql: &str| lines(&query(&exact, sql).await.unwrap(), true);
     assert_eq!(
         rows("SELECT status, flag, small, large, letter, blob, name, \"cf:name\", level, views, price, is_new, raw FROM wide WHERE flag").await,
         ["|Closed|true|-4|340282366920938463463374607431768211454|ä|0101|key|title 1|High|1|1.5|true|00ff|"]
@@ -125,7 +125,7 @@ async fn every_type_is_read() {
 /// Keys of an enum are in the order of its codes, and text in the order of its letters.
 #[tokio::test]
 async fn constraints_of_every_type_are_those_of_arrow() {
-    let context = wide().await;
+    let exact = wide().await;
     for (filter, expected) in [
         ("status > 'Archived'", 2),
         ("status LIKE 'C%'", 1),
@@ -141,10 +141,10 @@ async fn constraints_of_every_type_are_those_of_arrow() {
             1,
         ),
     ] {
-        let batches = query(&context, &format!("SELECT count(*) FROM wide WHERE {filter}")).await.unwrap();
+        let batches = query(&exact, &format!("SELECT count(*) FROM wide WHERE {filter}")).await.unwrap();
         assert_eq!(lines(&batches, true), [format!("|{expected}|")], "{filter}");
     }
-    let ordered = query(&context, "SELECT status FROM wide ORDER BY status").await.unwrap();
+    let ordered = query(&exact, "SELECT status FROM wide ORDER BY status").await.unwrap();
     assert_eq!(lines(&ordered, true), ["|Archived|", "|Closed|", "|Open|"]);
 }
 
@@ -165,9 +165,9 @@ async fn a_hashed_field_has_no_column() {
     let table = client.table::<HashedKey, Event>("hashed");
     table.create_if_absent().await.unwrap();
     table.put(&HashedKey { user: "a".into(), seq: 7 }, &Event { kind: "x".into() }).await.unwrap();
-    let provider = BigtableTable::new(&client, &TableLayout::of::<HashedKey, Event>("hashed")).unwrap();
-    let context = SessionContext::new();
-    context.register_table("hashed", Arc::new(provider)).unwrap();
-    let rows = query(&context, "SELECT * FROM hashed WHERE seq = 7").await.unwrap();
+    let exact = Exact::new(SessionConfig::new());
+    let hashed = exact.table(&client, &TableLayout::of::<HashedKey, Event>("hashed")).unwrap();
+    exact.context().register_table("hashed", Arc::new(hashed)).unwrap();
+    let rows = query(&exact, "SELECT * FROM hashed WHERE seq = 7").await.unwrap();
     assert_eq!(lines(&rows, true), ["|7|x|"]);
 }

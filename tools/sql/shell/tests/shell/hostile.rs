@@ -142,4 +142,15 @@ fn statements_of_many_parts() {
     ] {
         assert_harmless(&server.run(&["--format", "csv"], sql.as_bytes()), &sql[..60]);
     }
+    for sql in [
+        format!("SELECT 1{}", " + 1".repeat(20_000)),
+        format!("SELECT count(*) FROM events WHERE user_id = 'a'{}", " OR user_id = 'b'".repeat(20_000)),
+    ] {
+        server.write("deep.sql", sql);
+        server.fails(&["-f", "deep.sql"], 2, "more than 4000 operators in a chain");
+    }
+    // DataFusion's planning takes time by the square of their number.
+    let count = if std::env::var_os("KEYDERIVE_LONG_TESTS").is_some() { 3_000 } else { 600 };
+    server.write("union.sql", format!("SELECT 1 AS n{}", " UNION ALL SELECT 1".repeat(count - 1)));
+    assert_eq!(server.prints(&["--format", "csv", "-f", "union.sql"]).lines().count(), count + 1);
 }

@@ -50,6 +50,70 @@ fn json_is_json() {
     }
 }
 
+/// As the command `keyderive` writes them.
+#[test]
+fn json_has_nan_as_text_and_each_name_once() {
+    let server = Server::start("nan");
+    let sql = "SELECT CAST(x AS DOUBLE) AS d, arrow_cast(CAST(x AS DOUBLE), 'Float32') AS f, [CAST(x AS DOUBLE)] AS l \
+               FROM (VALUES ('NaN'), ('inf'), ('-inf'), ('17.5'), (NULL)) AS t (x)";
+    let values = ["\"NaN\"", "\"inf\"", "\"-inf\"", "17.5", "null"];
+    let objects = values.map(|value| format!("{{\"d\":{value},\"f\":{value},\"l\":[{value}]}}"));
+    let printed = |format| server.prints(&["--format", format, "-c", sql]);
+    assert_eq!(printed("ndjson"), objects.map(|object| object + "\n").concat());
+    assert_eq!(printed("json").matches("\"-inf\"").count(), 3);
+    let join = "SELECT * FROM events AS a JOIN events AS b USING (user_id, site, at) LIMIT 1";
+    for format in ["json", "ndjson"] {
+        server.fails(
+            &["--format", format, "-c", join],
+            2,
+            "two columns are named `kind`, and JSON has each name once",
+        );
+    }
+    assert!(
+        server.prints(&["--format", "csv", "-c", join]).starts_with("user_id,site,at,kind,amount,note,kind,")
+    );
+}
+
+#[test]
+fn files_that_would_lose_values_are_refused() {
+    let server = Server::start("files");
+    server.fails(&["-c", "COPY (SELECT note FROM events) TO 'x.csv'"], 2, "write `TO '….parquet'`");
+    server.fails(&["-c", "COPY events TO 'x.json'"], 2, "json has no NaN");
+    let texts = "SELECT * FROM (VALUES (1, ''), (2, NULL)) AS t (a, b)";
+    for to in ["'x.parquet'", "'x.csv' OPTIONS ('format.null_value' 'NULL')"] {
+        server.prints(&["-c", &format!("COPY ({texts}) TO {to}")]);
+    }
+    let read = "SELECT a, b IS NULL AS is FROM 'x.parquet' ORDER BY a";
+    assert_eq!(server.prints(&["--format", "csv", "-c", read]), "a,is\n1,false\n2,true\n");
+    assert_eq!(fs::read_to_string(server.path("x.csv")).unwrap(), "a,b\n1,\n2,NULL\n");
+}
+
+/// What is NULL is not false.
+#[test]
+fn lists_are_exact() {
+    let server = Server::start("lists");
+    let t = "(VALUES (1, 1), (2, 2), (3, NULL)) AS t (a, v)";
+    for (select, expected) in [
+        (format!("SELECT a FROM {t} WHERE v NOT IN (1) OR v NOT IN (3)"), "a\n1\n2\n"),
+        (format!("SELECT a FROM {t} WHERE NOT (v IN (1, 3) AND v IN (5, 7))"), "a\n1\n2\n"),
+        (format!("SELECT DISTINCT a FROM {t} WHERE a IN (1, 2) AND a NOT IN (3, NULL)"), "a\n"),
+        (format!("SELECT v ^ v AS a FROM {t} WHERE a = 3"), "a\n\"\"\n"),
+        (format!("SELECT a FROM {t} WHERE NOT (CAST(v AS TEXT) ~ '.*')"), "a\n"),
+        (format!("SELECT array_has([v, 9], 2) AS a FROM {t} WHERE a = 3"), "a\nfalse\n"),
+        (format!("SELECT -a & a AS a FROM {t} WHERE a = 2"), "a\n2\n"),
+        (
+            "SELECT date_trunc('millisecond', TIMESTAMP '1969-12-31 23:59:59.9999') AS a".to_owned(),
+            "a\n1969-12-31T23:59:59.999\n",
+        ),
+        ("SELECT 1 AS a WHERE extract(year FROM TIMESTAMP '2013-01-01') < 9999".to_owned(), "a\n1\n"),
+    ] {
+        let printed = server.prints(&["--format", "csv", "-c", &select]);
+        assert_eq!(printed, expected, "{select}");
+        let copied = server.prints(&["--format", "csv", "-c", &format!("COPY ({select}) TO 'a.parquet'")]);
+        assert_eq!(copied, format!("count\n{}\n", expected.lines().count() - 1), "{select}");
+    }
+}
+
 #[test]
 fn statements_of_a_file_and_of_standard_input() {
     let server = Server::start("statements");
@@ -159,7 +223,7 @@ fn statements_that_mean_something_else_are_refused() {
             "SELECT * FROM events WHERE at >= ALL((SELECT at FROM events))",
             "`ALL` is not supported before a query",
         ),
-        ("EXPLAIN SELECT * FROM events WHERE site = ANY(SELECT site FROM events)", "write `IN (SELECT …)`"),
+        ("EXPLAIN SELECT site FROM events EXCEPT ALL SELECT 'home'", "`EXCEPT ALL`"),
         ("COPY (SELECT site FROM events EXCEPT ALL SELECT 'home') TO 'x.csv'", "`EXCEPT ALL`"),
         ("SELECT * FROM (SELECT 1 UNION (SELECT 1 INTERSECT ALL SELECT 2))", "`INTERSECT ALL`"),
         (
@@ -214,9 +278,18 @@ fn comparisons_that_mean_something_else_are_refused() {
         server.fails(&["-c", &format!("SELECT count(*) FROM events WHERE {condition}")], 2, says);
     }
     server.fails(&["-c", "SELECT * FROM events TABLESAMPLE (10)"], 2, "`events` is not sampled");
-    for condition in
-        ["at > '2026-11-25'", "amount = '9.5'", "extract(year FROM at) = 2026", "kind = 'buy' OR amount = 3"]
-    {
+    let correlated =
+        "SELECT * FROM events AS e WHERE note NOT IN (SELECT note FROM events WHERE site = e.site)";
+    server.fails(&["-c", correlated], 2, "write `EXISTS` or `NOT EXISTS (SELECT …)`");
+    let least = "SELECT date_trunc('day', arrow_cast(-9223372036854775808, 'Timestamp(Nanosecond, None)'))";
+    server.fails(&["-c", least], 3, "is beyond the times of this type");
+    for condition in [
+        "at > '2026-11-25'",
+        "at < TIMESTAMP '9999-12-31' AND at > '1600-01-01'",
+        "amount = '9.5'",
+        "extract(year FROM at) = 2026",
+        "kind = 'buy' OR amount = 3",
+    ] {
         server.prints(&["-c", &format!("SELECT count(*) FROM events WHERE {condition}")]);
     }
 }
@@ -375,6 +448,8 @@ fn rows_are_written() {
         ("'2026-11-24T01:00:00.0000005Z'", "'a'", "1.5", "the column `at` has Timestamp(µs, \"UTC\"), and"),
         ("1764000000", "'a'", "1.5", "write `to_timestamp_millis(…)`"),
         ("'2026-11-24T01:00:00Z'", "'a'", "9007199254740993", "the column `amount` has Float64, and"),
+        ("'2026-11-24T01:00:00Z'", "'a'", "'1e400'", "'1e400' is beyond FLOAT64"),
+        ("'2026-11-24T01:00:00Z'", "'a'", "1e400", "`1e400` is beyond FLOAT64"),
     ] {
         let values = format!("'dan', 'home', {at}, {kind}, {amount}");
         for rows in [

@@ -6,7 +6,6 @@ use datafusion::arrow::array::{ArrayRef, BooleanArray};
 use datafusion::arrow::compute::{cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_datafusion_err};
-use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
@@ -21,11 +20,11 @@ const WIDE: DataType = DataType::Decimal128(38, 0);
 
 /// DataFusion's function; sums of integers are computed as decimals, and then must fit in 64 bits.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ExactSum(Arc<AggregateUDF>);
+pub(super) struct ExactSum(Arc<AggregateUDF>);
 
 impl ExactSum {
-    pub(crate) fn new() -> Self {
-        Self(sum_udaf())
+    pub(super) fn new(of: Arc<AggregateUDF>) -> Self {
+        Self(of)
     }
 }
 

@@ -9,13 +9,15 @@ use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, TimeUnit}
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::tree_node::{Transformed, TreeNode as _};
 use datafusion::common::utils::take_function_args;
-use datafusion::common::{DFSchema, Result, exec_err, plan_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, DmlStatement, Expr, ExprSchemable as _, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, Values, Volatility, expr::Alias,
 };
 
 use super::CHECKED;
+use super::rule::is_beyond;
+use super::times::is_finer;
 
 /// Makes a plan's casts to the columns of a table that it writes fail where they would lose a part of a value.
 pub(super) fn exact_writes(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -89,7 +91,7 @@ fn can_lose(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (Float64, Float32) => true,
         (from, to) if from.is_floating() || from.is_decimal() => to.is_integer() || to.is_decimal(),
-        (from, to) if from.is_integer() => to.is_floating(),
+        (from, to) if from.is_integer() || from.is_string() && to.is_floating() => to.is_floating(),
         (from, to) => {
             (from.is_string() || matches!(from, Timestamp(..))) && matches!(to, Timestamp(..) | Date32)
         }
@@ -133,16 +135,20 @@ fn lost(values: &ArrayRef, stored: &ArrayRef) -> Result<BooleanArray> {
         let pairs = values.iter().zip(stored);
         return Ok(pairs.map(|(value, stored)| Some(value?.is_finite() && stored?.is_infinite())).collect());
     }
-    // Text is compared as the time that it says, as far as nanoseconds hold it.
-    let values = match (values.data_type().is_string(), stored.data_type()) {
-        (true, DataType::Timestamp(_, zone)) => {
-            cast(values, &DataType::Timestamp(TimeUnit::Nanosecond, zone.clone()))?
-        }
-        (true, _) => cast(values, &DataType::Timestamp(TimeUnit::Nanosecond, None))?,
-        (false, _) => Arc::clone(values),
-    };
+    if values.data_type().is_string() {
+        let is_lost = |at| {
+            let scalar = ScalarValue::try_from_array(values, at)?;
+            let text = scalar.try_as_str().flatten().unwrap_or_default();
+            Ok(Some(match stored.data_type() {
+                DataType::Float32 => is_beyond(text, f32::is_infinite),
+                DataType::Float64 => is_beyond(text, f64::is_infinite),
+                of => is_finer(&scalar, of),
+            }))
+        };
+        return (0..values.len()).map(is_lost).collect();
+    }
     let back = cast(stored, values.data_type())?;
-    Ok(neq(&back, &values)?)
+    Ok(neq(&back, values)?)
 }
 
 impl ScalarUDFImpl for ExactCast {

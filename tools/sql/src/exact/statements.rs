@@ -9,12 +9,14 @@ use datafusion::sql::sqlparser::ast::{
     Visit as _, Visitor,
 };
 
+use super::rule::is_beyond;
+
 /// Refuses a statement with a part that DataFusion ignores, or reads as another one.
 ///
 /// # Errors
-/// If it samples a table, compares with `ANY` or `ALL` rows of a query, counts rows in `EXCEPT ALL` or `INTERSECT ALL`, has an
-/// `IS DISTINCT FROM` before an `AND` or `OR`, or an integer beyond 64 bits.
-pub(crate) fn check(statement: &Statement) -> Result<()> {
+/// If it samples a table, counts rows in `EXCEPT ALL` or `INTERSECT ALL`, has an
+/// `IS DISTINCT FROM` before an `AND` or `OR`, an integer beyond 64 bits or a float beyond `FLOAT64`.
+pub(super) fn check(statement: &Statement) -> Result<()> {
     let found = match statement {
         Statement::Statement(statement) => statement.visit(&mut Refused),
         Statement::Explain(explained) => return check(&explained.statement),
@@ -64,19 +66,15 @@ impl Visitor for Refused {
                     "`{digits}` is beyond 64 bits, and would be rounded: write `arrow_cast('{digits}', 'Decimal256(39, 0)')`"
                 ))
             }
+            Value::Number(digits, _) if is_beyond(digits, f64::is_infinite) => {
+                refuse(plan_datafusion_err!("`{digits}` is beyond FLOAT64, and would be infinity"))
+            }
             _ => ControlFlow::Continue(()),
         }
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> Found {
         match expr {
-            // With two columns of one name, DataFusion compares a column with itself.
-            Expr::AnyOp { right, .. } if is_query(right) => refuse(plan_datafusion_err!(
-                "`ANY` is not supported before a query: write `IN (SELECT …)`, or compare with `(SELECT min(…) …)` or `max`"
-            )),
-            Expr::AllOp { right, .. } if is_query(right) => refuse(plan_datafusion_err!(
-                "`ALL` is not supported before a query: write `NOT IN (SELECT …)`, or compare with `(SELECT min(…) …)` or `max`"
-            )),
             // The parser takes all that follows for what is compared.
             Expr::IsDistinctFrom(one, other) | Expr::IsNotDistinctFrom(one, other) => match &**other {
                 Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, .. } => {
@@ -92,14 +90,6 @@ impl Visitor for Refused {
             },
             _ => ControlFlow::Continue(()),
         }
-    }
-}
-
-fn is_query(expr: &Expr) -> bool {
-    match expr {
-        Expr::Subquery(_) => true,
-        Expr::Nested(expr) => is_query(expr),
-        _ => false,
     }
 }
 
