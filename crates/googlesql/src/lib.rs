@@ -48,6 +48,8 @@
 //!
 //! - Time zones are those of the IANA database that the program has in it. Without one, a time is in UTC.
 //! - Regular expressions have no Unicode classes, such as `\p{Greek}`.
+//! - SUM and AVG of floats add in the order of the rows, and fail where a partial sum is out of range; GoogleSQL's reference adds exactly.
+//! - At most 16 CASTs, CASEs, subqueries and the like may be inside of each other.
 //! - Arrays and structs have no equality and no order.
 //! - There are no logical views, materialized views or protocol buffers, no hash function but `FARM_FINGERPRINT`, and no JSON, HLL, window
 //!   or lambda functions.
