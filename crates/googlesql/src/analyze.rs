@@ -2,6 +2,7 @@
 
 mod expression;
 mod from;
+mod normal;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,8 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Location;
 use tonic::Status;
+
+use normal::Normal;
 
 use crate::aggregate::Aggregate;
 use crate::column::Column;
@@ -81,7 +84,7 @@ impl Scope {
             [(range, 0), ..] if range.is_unnested_struct() => Ok(Some(range.column(0))),
             [] => Ok(None),
             [(range, place)] => Ok(Some(range.column(place))),
-            _ => Err(invalid_at(format!("Column name {} is ambiguous", name.value), name.span.start)),
+            _ => Err(ambiguous(name)),
         }
     }
 }
@@ -113,9 +116,28 @@ impl Range {
 
 /// The groups of a SELECT, while its expressions are analyzed.
 struct Grouping {
-    /// The expressions of GROUP BY as written, and analyzed.
-    keys: Vec<(ast::Expr, Typed)>,
+    keys: Vec<Key>,
     aggregates: RefCell<Vec<Aggregate>>,
+}
+
+/// An expression of GROUP BY.
+struct Key {
+    normal: Normal,
+    typed: Typed,
+}
+
+/// A name of the SELECT list, and what it names.
+struct Name<'s> {
+    name: String,
+    of: Named<'s>,
+}
+
+enum Named<'s> {
+    Expr(&'s ast::Expr),
+    /// The field at this place of a struct.
+    Field(Box<ast::Expr>, usize),
+    /// The column at this place of the FROM clause.
+    Column(usize, Type),
 }
 
 /// Where an expression is analyzed.
@@ -123,8 +145,8 @@ struct Grouping {
 struct Place<'s> {
     scope: &'s Scope,
     grouping: Option<&'s Grouping>,
-    /// The SELECT list, if its names count too.
-    aliases: &'s [SelectItem],
+    /// The names of the SELECT list, if they come before those of the FROM clause.
+    aliases: &'s [Name<'s>],
 }
 
 impl<'s> Place<'s> {
@@ -133,12 +155,13 @@ impl<'s> Place<'s> {
         Self { scope, grouping: None, aliases: &[] }
     }
 
-    /// The expression of a name of the SELECT list.
-    fn alias(&self, name: &str) -> Option<&'s ast::Expr> {
-        self.aliases.iter().find_map(|item| match item {
-            SelectItem::ExprWithAlias { expr, alias } if alias.value.eq_ignore_ascii_case(name) => Some(expr),
-            _ => None,
-        })
+    /// What a name of the SELECT list names.
+    fn alias(&self, name: &Ident) -> Result<Option<&'s Named<'s>>, Status> {
+        let mut found = self.aliases.iter().filter(|each| each.name.eq_ignore_ascii_case(&name.value));
+        match (found.next(), found.next()) {
+            (_, Some(_)) => Err(ambiguous(name)),
+            (found, None) => Ok(found.map(|found| &found.of)),
+        }
     }
 }
 
@@ -222,10 +245,20 @@ impl<'a> Analyzer<'a> {
         }
         let grouping = self.grouping(select, input)?;
         // Whether there are aggregates shows once the expressions have been analyzed.
-        let is_grouped = grouping.is_some()
-            || select.having.is_some()
-            || select.projection.iter().any(has_aggregate)
-            || orders.iter().any(|order| expression::has_aggregate(&order.expr));
+        let is_grouped = grouping.is_some() || select.projection.iter().any(has_aggregate);
+        if let Some(having) = select.having.as_ref().filter(|_| !is_grouped) {
+            return Err(invalid_at(
+                "The HAVING clause requires GROUP BY or aggregation in the SELECT list",
+                having.span().start,
+            ));
+        }
+        if let Some(order) = orders.iter().find(|order| !is_grouped && expression::has_aggregate(&order.expr))
+        {
+            return Err(invalid_at(
+                "The ORDER BY clause only allows aggregation if GROUP BY or SELECT list aggregation is present",
+                order.expr.span().start,
+            ));
+        }
         let grouping = grouping
             .or_else(|| is_grouped.then(|| Grouping { keys: Vec::new(), aggregates: RefCell::default() }));
         let place = Place { grouping: grouping.as_ref(), ..input };
@@ -234,14 +267,18 @@ impl<'a> Analyzer<'a> {
         for item in &select.projection {
             let before = items.len();
             self.select_item(item, place, &mut items)?;
-            types += items[before..].iter().map(|(_, typed)| typed.of.count()).sum::<usize>();
+            types += items[before..].iter().map(|(_, typed): &(_, Typed)| typed.of.count()).sum::<usize>();
             checked_types(types)?;
         }
-        let place = Place { aliases: &select.projection, ..place };
+        let (names, items): (Vec<Name<'_>>, Vec<Typed>) = items.into_iter().unzip();
+        let place = Place { aliases: &names, ..place };
         let having =
             select.having.as_ref().map(|having| self.condition(having, place, "HAVING")).transpose()?;
-        let mut columns: Vec<Column> =
-            items.iter().map(|(name, typed)| Column::new(name.clone(), typed.of.clone())).collect();
+        let mut columns: Vec<Column> = names
+            .iter()
+            .zip(&items)
+            .map(|(name, typed)| Column::new(name.name.clone(), typed.of.clone()))
+            .collect();
         let is_distinct = match &select.distinct {
             None | Some(Distinct::All) => false,
             Some(Distinct::Distinct) => true,
@@ -253,7 +290,7 @@ impl<'a> Analyzer<'a> {
                 column.name, column.of
             )));
         }
-        let mut exprs: Vec<Expr> = items.into_iter().map(|(_, typed)| typed.expr).collect();
+        let mut exprs: Vec<Expr> = items.into_iter().map(|typed| typed.expr).collect();
         let count = exprs.len();
         let mut by = Vec::new();
         for order in orders {
@@ -289,7 +326,7 @@ impl<'a> Analyzer<'a> {
         }
         columns.truncate(count);
         if let Some(Grouping { keys, aggregates }) = grouping {
-            let keys = keys.into_iter().map(|(_, typed)| typed.expr).collect();
+            let keys = keys.into_iter().map(|key| key.typed.expr).collect();
             plan = Plan::Group { input: Box::new(plan), keys, aggregates: aggregates.into_inner() };
         }
         if let Some(condition) = having {
@@ -321,7 +358,7 @@ impl<'a> Analyzer<'a> {
     }
 
     /// The keys of GROUP BY: expressions, names of the SELECT list and their numbers.
-    fn grouping(&self, select: &Select, input: Place<'_>) -> Result<Option<Grouping>, Status> {
+    fn grouping<'s>(&self, select: &'s Select, input: Place<'s>) -> Result<Option<Grouping>, Status> {
         let exprs = match &select.group_by {
             GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => exprs,
             GroupByExpr::All(_) => return Err(unimplemented("GROUP BY ALL")),
@@ -330,6 +367,18 @@ impl<'a> Analyzer<'a> {
         if exprs.is_empty() {
             return Ok(None);
         }
+        let written = |item: &'s SelectItem| match item {
+            SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.clone(), expr)),
+            SelectItem::UnnamedExpr(expr) => Some((implied_name(expr), expr)),
+            _ => None,
+        };
+        let names: Vec<Name<'_>> = select
+            .projection
+            .iter()
+            .filter_map(written)
+            .map(|(name, expr)| Name { name, of: Named::Expr(expr) })
+            .collect();
+        let names = Place { aliases: &names, ..input };
         let mut keys = Vec::new();
         for expr in exprs {
             let item = |place: usize| match select.projection.get(place) {
@@ -343,12 +392,13 @@ impl<'a> Analyzer<'a> {
                         invalid_at(format!("GROUP BY is out of SELECT list range: {expr}"), expr.span().start)
                     })?
                 }
-                ast::Expr::Identifier(name) => {
-                    let names = Place { aliases: &select.projection, ..input };
-                    self.check_one_meaning(name, names)?;
-                    let is_column = input.scope.column(name)?.is_some();
-                    names.alias(&name.value).filter(|_| !is_column).unwrap_or(expr)
-                }
+                ast::Expr::Identifier(name) => match names.alias(name)? {
+                    Some(Named::Expr(named)) => {
+                        self.check_one_meaning(name, named, input)?;
+                        named
+                    }
+                    _ => expr,
+                },
                 expr => expr,
             };
             if expression::has_aggregate(key) {
@@ -361,16 +411,14 @@ impl<'a> Analyzer<'a> {
                     key.span().start,
                 ));
             }
-            keys.push((key.clone(), typed));
+            keys.push(Key { normal: Normal::new(key, input), typed });
         }
         Ok(Some(Grouping { keys, aggregates: RefCell::default() }))
     }
 
     /// Refuses a name that is a column and also another expression of the SELECT list: Google's pages call it ambiguous.
-    fn check_one_meaning(&self, name: &Ident, place: Place<'_>) -> Result<(), Status> {
-        let (Some(column), Some(alias)) = (place.scope.column(name)?, place.alias(&name.value)) else {
-            return Ok(());
-        };
+    fn check_one_meaning(&self, name: &Ident, alias: &ast::Expr, place: Place<'_>) -> Result<(), Status> {
+        let Some(column) = place.scope.column(name)? else { return Ok(()) };
         let is_name = matches!(alias, ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_));
         let is_same = is_name
             && match (self.expression(alias, Place::of(place.scope))?.expr, column.expr) {
@@ -396,9 +444,7 @@ impl<'a> Analyzer<'a> {
                 let first = found.next();
                 match found.next() {
                     None => Ok(first),
-                    Some(_) => {
-                        Err(invalid_at(format!("Column name {} is ambiguous", name.value), name.span.start))
-                    }
+                    Some(_) => Err(ambiguous(name)),
                 }
             }
             expr => match ordinal(expr) {
@@ -412,17 +458,18 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    fn select_item(
+    fn select_item<'s>(
         &self,
-        item: &SelectItem,
-        place: Place<'_>,
-        items: &mut Vec<(String, Typed)>,
+        item: &'s SelectItem,
+        place: Place<'s>,
+        items: &mut Vec<(Name<'s>, Typed)>,
     ) -> Result<(), Status> {
+        let named = |name: String, expr| {
+            Ok::<_, Status>((Name { name, of: Named::Expr(expr) }, self.expression(expr, place)?))
+        };
         match item {
-            SelectItem::UnnamedExpr(expr) => items.push((implied_name(expr), self.expression(expr, place)?)),
-            SelectItem::ExprWithAlias { expr, alias } => {
-                items.push((alias.value.clone(), self.expression(expr, place)?));
-            }
+            SelectItem::UnnamedExpr(expr) => items.push(named(implied_name(expr), expr)?),
+            SelectItem::ExprWithAlias { expr, alias } => items.push(named(alias.value.clone(), expr)?),
             SelectItem::Wildcard(options) => {
                 if place.scope.relations.is_empty() {
                     return Err(invalid("SELECT * must have a FROM clause"));
@@ -459,7 +506,8 @@ impl<'a> Analyzer<'a> {
                 }
                 for (at, (name, of)) in fields.into_iter().enumerate() {
                     let field = Expr::Field(Box::new(self.expression(&value, place)?.expr), at);
-                    items.push((name, Typed::new(field, of)));
+                    let of_name = Named::Field(Box::new(value.clone()), at);
+                    items.push((Name { name, of: of_name }, Typed::new(field, of)));
                 }
             }
             other => return Err(unimplemented(format!("`{other}` in a SELECT list"))),
@@ -467,12 +515,12 @@ impl<'a> Analyzer<'a> {
         Ok(())
     }
 
-    fn wildcard(
+    fn wildcard<'s>(
         &self,
         ranges: &[&Range],
-        options: &WildcardAdditionalOptions,
-        place: Place<'_>,
-        items: &mut Vec<(String, Typed)>,
+        options: &'s WildcardAdditionalOptions,
+        place: Place<'s>,
+        items: &mut Vec<(Name<'s>, Typed)>,
     ) -> Result<(), Status> {
         let WildcardAdditionalOptions {
             wildcard_token: _,
@@ -507,14 +555,14 @@ impl<'a> Analyzer<'a> {
                     *is_found = true;
                     continue;
                 }
-                let typed = match replaced.iter_mut().find(|(item, _)| is(&item.column_name)) {
+                let (of, typed) = match replaced.iter_mut().find(|(item, _)| is(&item.column_name)) {
                     Some((item, is_found)) => {
                         *is_found = true;
-                        self.expression(&item.expr, place)?
+                        (Named::Expr(&item.expr), self.expression(&item.expr, place)?)
                     }
-                    None => range.column(at),
+                    None => (Named::Column(range.start + at, column.of.clone()), range.column(at)),
                 };
-                items.push((column.name.clone(), typed));
+                items.push((Name { name: column.name.clone(), of }, typed));
             }
         }
         let missing = excepted
@@ -587,6 +635,10 @@ fn refuse_clauses(select: &Select) -> Result<(), Status> {
         }
     }
     Ok(())
+}
+
+fn ambiguous(name: &Ident) -> Status {
+    invalid_at(format!("Column name {} is ambiguous", name.value), at(name))
 }
 
 /// Where a name begins.
