@@ -23,6 +23,7 @@ use crate::column::Column;
 use crate::error::{checked_types, invalid, invalid_at, unimplemented};
 use crate::expr::Expr;
 use crate::keys;
+use crate::parse;
 use crate::relation::{Plan, Relation};
 use crate::typed::Typed;
 use crate::types::Type;
@@ -41,6 +42,8 @@ pub(crate) struct Analyzer<'a> {
 #[derive(Default)]
 struct Scope {
     relations: Vec<Range>,
+    /// The names of relations, of the elements of UNNEST and of their offsets: each has one alone.
+    names: Vec<Ident>,
     /// How many columns they have.
     width: usize,
 }
@@ -57,14 +60,28 @@ struct Range {
 impl Scope {
     fn add(
         &mut self,
-        alias: Option<String>,
+        alias: Option<Ident>,
         columns: Vec<Column>,
         read: Rc<RefCell<BTreeSet<usize>>>,
     ) -> Result<(), Status> {
+        alias.iter().try_for_each(|alias| self.name(alias))?;
+        let alias = alias.map(|alias| alias.value);
         let start = self.width;
         self.width += columns.len();
         self.relations.push(Range { alias, columns, start, read });
         checked_types(self.width)
+    }
+
+    /// Takes the name of a relation, or of an UNNEST or its offset.
+    fn name(&mut self, name: &Ident) -> Result<(), Status> {
+        if self.names.iter().any(|other| other.value.eq_ignore_ascii_case(&name.value)) {
+            return Err(invalid_at(
+                format!("Duplicate table alias {} in the same FROM clause", name.value),
+                at(name),
+            ));
+        }
+        self.names.push(name.clone());
+        Ok(())
     }
 
     fn relation(&self, alias: &str) -> Option<&Range> {
@@ -90,17 +107,10 @@ impl Scope {
 }
 
 impl Range {
-    /// The places of the columns of a name: those that are equal, or else those that differ in the case of letters alone.
+    /// The places of the columns of a name, of which the case of letters does not count.
     fn places(&self, name: &str) -> Vec<usize> {
-        let places = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
-            (0..self.columns.len()).filter(|place| is(&self.columns[*place].name)).collect()
-        };
-        let exact = places(&|column| column == name && !name.is_empty());
-        if exact.is_empty() {
-            places(&|column| column.eq_ignore_ascii_case(name) && !name.is_empty())
-        } else {
-            exact
-        }
+        let is = |place: &usize| self.columns[*place].name.eq_ignore_ascii_case(name) && !name.is_empty();
+        (0..self.columns.len()).filter(is).collect()
     }
 
     /// Whether its first column is a struct, and the next are the fields of it.
@@ -302,8 +312,9 @@ impl<'a> Analyzer<'a> {
             let found = self.ordered_column(order, &columns[..count])?;
             let at = match found {
                 Some(at) => at,
+                // The columns of the FROM clause that it also may name are those of the SELECT list.
                 None if is_distinct => {
-                    return Err(invalid("ORDER BY of SELECT DISTINCT takes columns of the SELECT list"));
+                    return Err(unimplemented("expressions in ORDER BY of SELECT DISTINCT"));
                 }
                 None => {
                     let typed = self.expression(&order.expr, place)?;
@@ -386,12 +397,13 @@ impl<'a> Analyzer<'a> {
                 _ => None,
             };
             let key = match expr {
-                ast::Expr::Value(value) if matches!(value.value, ast::Value::Number(..)) => {
-                    let number = ordinal(expr).and_then(|number| number.checked_sub(1));
-                    number.and_then(item).ok_or_else(|| {
-                        invalid_at(format!("GROUP BY is out of SELECT list range: {expr}"), expr.span().start)
-                    })?
+                expr if is_literal(expr) => match ordinal(expr, "GROUP BY")?.checked_sub(1) {
+                    Some(place) => item(place),
+                    None => None,
                 }
+                .ok_or_else(|| {
+                    invalid_at(format!("GROUP BY is out of SELECT list range: {expr}"), expr.span().start)
+                })?,
                 ast::Expr::Identifier(name) => match names.alias(name)? {
                     Some(Named::Expr(named)) => {
                         self.check_one_meaning(name, named, input)?;
@@ -447,14 +459,14 @@ impl<'a> Analyzer<'a> {
                     Some(_) => Err(ambiguous(name)),
                 }
             }
-            expr => match ordinal(expr) {
-                Some(number) if (1..=columns.len()).contains(&number) => Ok(Some(number - 1)),
-                Some(number) => Err(invalid_at(
-                    format!("ORDER BY column number item is out of range: {number}"),
+            expr if is_literal(expr) => match ordinal(expr, "ORDER BY")? {
+                number if (1..=columns.len()).contains(&number) => Ok(Some(number - 1)),
+                _ => Err(invalid_at(
+                    format!("ORDER BY column number item is out of range: {expr}"),
                     expr.span().start,
                 )),
-                None => Ok(None),
             },
+            _ => Ok(None),
         }
     }
 
@@ -545,6 +557,7 @@ impl<'a> Analyzer<'a> {
         let mut excepted: Vec<(&Ident, bool)> = names.map(|name| (name, false)).collect();
         let mut replaced: Vec<_> =
             opt_replace.iter().flat_map(|replace| &replace.items).map(|item| (item, false)).collect();
+        let before = items.len();
         for range in ranges {
             for (at, column) in range.columns.iter().enumerate() {
                 if column.is_hidden {
@@ -565,6 +578,7 @@ impl<'a> Analyzer<'a> {
                 items.push((Name { name: column.name.clone(), of }, typed));
             }
         }
+        let is_empty = items.len() == before && opt_except.is_some();
         let missing = excepted
             .into_iter()
             .chain(replaced.into_iter().map(|(item, is_found)| (&item.column_name, is_found)));
@@ -573,6 +587,7 @@ impl<'a> Analyzer<'a> {
                 format!("Column {} in SELECT * EXCEPT or REPLACE does not exist", name.value),
                 name.span.start,
             )),
+            None if is_empty => Err(invalid("SELECT * expands to zero columns after applying EXCEPT")),
             None => Ok(()),
         }
     }
@@ -587,14 +602,31 @@ fn has_aggregate(item: &SelectItem) -> bool {
     }
 }
 
-/// The number of a column in GROUP BY or ORDER BY.
-fn ordinal(expr: &ast::Expr) -> Option<usize> {
+/// Whether an expression is a literal without a type before it.
+fn is_literal(expr: &ast::Expr) -> bool {
     match expr {
-        ast::Expr::Value(value) => match &value.value {
-            ast::Value::Number(digits, _) => digits.parse().ok(),
-            _ => None,
+        ast::Expr::Value(_) => true,
+        ast::Expr::Nested(inner) => is_literal(inner),
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Plus, expr } => is_literal(expr),
+        // The minus of a literal in parentheses is an operator.
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => matches!(**expr, ast::Expr::Value(_)),
+        _ => false,
+    }
+}
+
+/// The number of a column in GROUP BY or ORDER BY, which take no other literal; 0 for one below.
+fn ordinal(expr: &ast::Expr, clause: &str) -> Result<usize, Status> {
+    let wrong = || invalid_at(format!("Cannot {clause} literal values"), expr.span().start);
+    match expr {
+        ast::Expr::Nested(inner) => ordinal(inner, clause),
+        ast::Expr::UnaryOp { op, expr } => {
+            ordinal(expr, clause).map(|number| if *op == ast::UnaryOperator::Minus { 0 } else { number })
+        }
+        ast::Expr::Value(value) => match parse::literal(&value.value)? {
+            Some((Value::Int64(number), _)) => Ok(usize::try_from(number).unwrap_or_default()),
+            _ => Err(wrong()),
         },
-        _ => None,
+        _ => Err(wrong()),
     }
 }
 

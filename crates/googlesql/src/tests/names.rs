@@ -123,6 +123,72 @@ async fn a_name_of_two_columns_is_ambiguous() {
                 "Column name a is ambiguous",
             ),
             ("SELECT user AS a, 'x' AS a FROM t ORDER BY UPPER(a)", "Column name a is ambiguous"),
+            ("SELECT a FROM (SELECT user AS a, seq AS A FROM t)", "Column name a is ambiguous"),
         ])
         .await;
+}
+
+#[tokio::test]
+async fn literals_are_neither_groups_nor_orders() {
+    let database = database().await;
+    database
+        .expect_error_of_rows(&[
+            ("SELECT user FROM t ORDER BY 'x'", "Cannot ORDER BY literal values"),
+            ("SELECT user FROM t ORDER BY NULL", "Cannot ORDER BY literal values"),
+            ("SELECT user FROM t ORDER BY (1.5)", "Cannot ORDER BY literal values"),
+            ("SELECT user FROM t ORDER BY -1", "out of range"),
+            ("SELECT user FROM t ORDER BY 0x2", "out of range"),
+            ("SELECT 'c' FROM t GROUP BY 'c'", "Cannot GROUP BY literal values"),
+            ("SELECT COUNT(*) FROM t GROUP BY NULL", "Cannot GROUP BY literal values"),
+            ("SELECT user FROM t GROUP BY 2", "out of SELECT list range"),
+        ])
+        .await;
+    database
+        .expect_of_rows(&[
+            ("SELECT user FROM t GROUP BY (0x1) ORDER BY (1)", &["\"ada\"", "\"bob\""]),
+            ("SELECT COUNT(*) FROM t GROUP BY DATE '2024-01-01'", &["3"]),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn a_star_without_columns_is_an_error() {
+    let database = database().await;
+    let message = "SELECT * expands to zero columns after applying EXCEPT";
+    database
+        .expect_error_of_rows(&[
+            ("SELECT * EXCEPT (user, seq) FROM t", message),
+            ("SELECT user, t.* EXCEPT (user, seq) FROM t", message),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn a_name_is_of_one_relation() {
+    let database = database().await;
+    database
+        .expect_error_of_rows(&[
+            ("SELECT 1 FROM t, UNNEST([2]) AS T", "Duplicate table alias T in the same FROM clause"),
+            ("SELECT 1 FROM UNNEST([1]) AS x, UNNEST([2]) AS x", "Duplicate table alias x"),
+            ("SELECT 1 FROM UNNEST([1]) AS x WITH OFFSET AS x", "Duplicate table alias x"),
+            (
+                "SELECT 1 FROM UNNEST([1]) WITH OFFSET, UNNEST([2]) WITH OFFSET",
+                "Duplicate table alias offset",
+            ),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn what_names_could_mean_is_refused_by_name() {
+    let database = database().await;
+    for (query, what) in [
+        ("SELECT DISTINCT _key AS u FROM t ORDER BY UPPER(u)", "expressions in ORDER BY of SELECT DISTINCT"),
+        ("SELECT * FROM t JOIN t", "JOIN"),
+        ("SELECT * FROM t, t AS u", "JOIN"),
+    ] {
+        let status = database.run(query, &[]).await.expect_err(query);
+        assert_eq!(status.code(), tonic::Code::Unimplemented, "{query}: {status}");
+        assert!(status.message().contains(what), "{query}: {status}");
+    }
 }
