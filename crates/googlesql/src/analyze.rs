@@ -16,7 +16,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Location;
 use tonic::Status;
 
-use normal::Normal;
+use normal::normal;
 
 use crate::aggregate::Aggregate;
 use crate::column::Column;
@@ -132,7 +132,7 @@ struct Grouping {
 
 /// An expression of GROUP BY.
 struct Key {
-    normal: Normal,
+    normal: ast::Expr,
     typed: Typed,
 }
 
@@ -317,7 +317,7 @@ impl<'a> Analyzer<'a> {
                     return Err(unimplemented("expressions in ORDER BY of SELECT DISTINCT"));
                 }
                 None => {
-                    let typed = self.expression(&order.expr, place)?;
+                    let typed = self.whole(&order.expr, place)?;
                     columns.push(Column::new("", typed.of));
                     exprs.push(typed.expr);
                     exprs.len() - 1
@@ -423,7 +423,7 @@ impl<'a> Analyzer<'a> {
                     key.span().start,
                 ));
             }
-            keys.push(Key { normal: Normal::new(key, input), typed });
+            keys.push(Key { normal: normal(key, input), typed });
         }
         Ok(Some(Grouping { keys, aggregates: RefCell::default() }))
     }
@@ -477,7 +477,7 @@ impl<'a> Analyzer<'a> {
         items: &mut Vec<(Name<'s>, Typed)>,
     ) -> Result<(), Status> {
         let named = |name: String, expr| {
-            Ok::<_, Status>((Name { name, of: Named::Expr(expr) }, self.expression(expr, place)?))
+            Ok::<_, Status>((Name { name, of: Named::Expr(expr) }, self.whole(expr, place)?))
         };
         match item {
             SelectItem::UnnamedExpr(expr) => items.push(named(implied_name(expr), expr)?),

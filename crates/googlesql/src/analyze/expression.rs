@@ -25,11 +25,6 @@ impl Analyzer<'_> {
     /// The type and value of an expression.
     #[expect(clippy::too_many_lines, reason = "a row for each kind of expression")]
     pub(super) fn expression(&self, ast: &Ast, place: Place<'_>) -> Result<Typed, Status> {
-        if let Some(grouping) = place.grouping
-            && let Some(key) = grouping.key(ast, place)
-        {
-            return Ok(Typed::new(Expr::Column(key), grouping.keys[key].typed.of.clone()));
-        }
         check_operands(ast)?;
         let one = |ast: &Ast| self.expression(ast, place);
         let all = |all: &[Ast]| all.iter().map(one).collect::<Result<Vec<_>, _>>();
@@ -322,6 +317,16 @@ impl Analyzer<'_> {
         })
     }
 
+    /// An expression of the SELECT list or of ORDER BY, which may be one of GROUP BY. A part of it may not, unless it is a path.
+    pub(super) fn whole(&self, ast: &Ast, place: Place<'_>) -> Result<Typed, Status> {
+        if let Some(grouping) = place.grouping
+            && let Some(key) = grouping.key(ast, place)
+        {
+            return Ok(Typed::new(Expr::Column(key), grouping.keys[key].typed.of.clone()));
+        }
+        self.expression(ast, place)
+    }
+
     /// A value where the type of an array or a struct says what it is.
     fn element(value: Typed, of: &Type, ast: &Ast) -> Result<Expr, Status> {
         match value.coerced(of)? {
@@ -356,7 +361,7 @@ impl Analyzer<'_> {
                 Named::Expr(expr) if place.grouping.is_none() && has_aggregate(expr) => {
                     Err(invalid_at("Aggregations of aggregations are not allowed", at(name)))
                 }
-                Named::Expr(expr) => self.expression(expr, place),
+                Named::Expr(expr) => self.whole(expr, place),
                 Named::Field(value, field) => {
                     let value = self.expression(value, place)?;
                     let Type::Struct(fields) = &value.of else { return Err(invalid("fields of no struct")) };
@@ -381,6 +386,14 @@ impl Analyzer<'_> {
         if place.alias(first)?.is_some() {
             let value = self.name(first, place)?;
             return names[1..].iter().try_fold(value, field);
+        }
+        if let Some(grouping) = place.grouping {
+            for count in (2..=names.len()).rev() {
+                if let Some(key) = grouping.key(&Ast::CompoundIdentifier(names[..count].to_vec()), place) {
+                    let value = Typed::new(Expr::Column(key), grouping.keys[key].typed.of.clone());
+                    return names[count..].iter().try_fold(value, field);
+                }
+            }
         }
         // A field of an UNNEST is the column of its name, unless the whole struct is grouped by.
         let is_named = |range: &&Range| {
@@ -476,12 +489,6 @@ impl Analyzer<'_> {
         let mut chain = Vec::new();
         let mut first = ast;
         while let Ast::BinaryOp { left, op, right } = first {
-            // A left operand that is grouped by is a column.
-            if !chain.is_empty()
-                && place.grouping.is_some_and(|grouping| grouping.key(first, place).is_some())
-            {
-                break;
-            }
             check_operands(first)?;
             chain.push((op, &**right));
             first = left;

@@ -3,70 +3,26 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    AccessExpr, Expr as Ast, Ident, ObjectNamePart, Subscript, Value as Literal, Visit as _, VisitMut,
-    Visitor, VisitorMut,
+    AccessExpr, Expr as Ast, Ident, ObjectNamePart, Subscript, Value as Literal, VisitMut, VisitorMut,
 };
 
 use super::{Grouping, Named, Place};
 use crate::expr::Expr;
 use crate::parse;
 
-/// An expression whose names are columns, whose literals are values, and which has no parentheses.
-pub(super) struct Normal {
-    expr: Ast,
-    size: usize,
-}
-
-impl Normal {
-    pub(super) fn new(expr: &Ast, place: Place<'_>) -> Self {
-        let expr = normal(expr, place);
-        let mut counter = Counter { left: usize::MAX };
-        let _ = expr.visit(&mut counter);
-        Self { expr, size: usize::MAX - counter.left }
-    }
-}
-
 impl Grouping {
     /// The place of the key that an expression is.
     pub(super) fn key(&self, expr: &Ast, place: Place<'_>) -> Option<usize> {
-        // What is larger than each key costs no more than a key.
-        let left = self.keys.iter().map(|key| key.normal.size).max()?;
-        if expr.visit(&mut Counter { left }).is_break() {
-            return None;
-        }
         let normal = normal(expr, place);
-        self.keys.iter().position(|key| key.normal.expr == normal)
+        self.keys.iter().position(|key| key.normal == normal)
     }
 }
 
-fn normal(expr: &Ast, place: Place<'_>) -> Ast {
+/// The expression with columns for its names, values for its literals, and no parentheses.
+pub(super) fn normal(expr: &Ast, place: Place<'_>) -> Ast {
     let mut normal = expr.clone();
     let _ = VisitMut::visit(&mut normal, &mut Normalizer { place });
     normal
-}
-
-/// Counts the parts of an expression that its normal form has too.
-struct Counter {
-    left: usize,
-}
-
-impl Visitor for Counter {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &Ast) -> ControlFlow<()> {
-        match expr {
-            Ast::Nested(_)
-            | Ast::Identifier(_)
-            | Ast::CompoundIdentifier(_)
-            | Ast::CompoundFieldAccess { .. }
-            | Ast::Value(_) => {}
-            _ => match self.left.checked_sub(1) {
-                Some(left) => self.left = left,
-                None => return ControlFlow::Break(()),
-            },
-        }
-        ControlFlow::Continue(())
-    }
 }
 
 struct Normalizer<'s> {

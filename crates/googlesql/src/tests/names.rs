@@ -192,3 +192,25 @@ async fn what_names_could_mean_is_refused_by_name() {
         assert!(status.message().contains(what), "{query}: {status}");
     }
 }
+
+#[tokio::test]
+async fn a_part_of_an_expression_is_no_group() {
+    let database = database().await;
+    let message = "references column user which is neither grouped nor aggregated";
+    database
+        .expect_error_of_rows(&[
+            ("SELECT UPPER(user) || 'x' FROM t GROUP BY UPPER(user)", message),
+            ("SELECT 1 FROM t GROUP BY UPPER(user) HAVING UPPER(user) = 'ADA'", message),
+            ("SELECT 1 FROM t GROUP BY UPPER(user) ORDER BY UPPER(user) || 'x'", message),
+        ])
+        .await;
+    let structs = "(SELECT STRUCT(STRUCT('ada' AS a) AS inner) AS s)";
+    database
+        .expect_of_rows(&[
+            ("SELECT COUNT(*) FROM t GROUP BY UPPER(user) ORDER BY UPPER(t.user)", &["2", "1"]),
+            ("SELECT UPPER(user) AS u FROM t GROUP BY UPPER(user) HAVING u || 'x' = 'ADAx'", &["\"ADA\""]),
+            (&format!("SELECT UPPER(s.inner.a) FROM {structs} GROUP BY s.inner.a"), &["\"ADA\""]),
+            (&format!("SELECT UPPER(s.inner.a) FROM {structs} GROUP BY s.inner"), &["\"ADA\""]),
+        ])
+        .await;
+}
