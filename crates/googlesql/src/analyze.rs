@@ -42,8 +42,9 @@ pub(crate) struct Analyzer<'a> {
 #[derive(Default)]
 struct Scope {
     relations: Vec<Range>,
-    /// The names of relations, of the elements of UNNEST and of their offsets: each has one alone.
-    names: Vec<Ident>,
+    /// The names of relations, and of the elements of UNNEST and their offsets with the places of their columns. They come before the names of
+    /// other columns, and no two are the same.
+    names: Vec<(Ident, Option<usize>)>,
     /// How many columns they have.
     width: usize,
 }
@@ -64,7 +65,7 @@ impl Scope {
         columns: Vec<Column>,
         read: Rc<RefCell<BTreeSet<usize>>>,
     ) -> Result<(), Status> {
-        alias.iter().try_for_each(|alias| self.name(alias))?;
+        alias.iter().try_for_each(|alias| self.name(alias, None))?;
         let alias = alias.map(|alias| alias.value);
         let start = self.width;
         self.width += columns.len();
@@ -72,16 +73,21 @@ impl Scope {
         checked_types(self.width)
     }
 
-    /// Takes the name of a relation, or of an UNNEST or its offset.
-    fn name(&mut self, name: &Ident) -> Result<(), Status> {
-        if self.names.iter().any(|other| other.value.eq_ignore_ascii_case(&name.value)) {
+    /// Takes the name of a relation, or of an UNNEST or its offset with the place of its column.
+    fn name(&mut self, name: &Ident, column: Option<usize>) -> Result<(), Status> {
+        if self.named(name).is_some() {
             return Err(invalid_at(
                 format!("Duplicate table alias {} in the same FROM clause", name.value),
                 at(name),
             ));
         }
-        self.names.push(name.clone());
+        self.names.push((name.clone(), column));
         Ok(())
+    }
+
+    fn named(&self, name: &Ident) -> Option<Option<usize>> {
+        let found = self.names.iter().find(|(other, _)| other.value.eq_ignore_ascii_case(&name.value));
+        found.map(|(_, column)| *column)
     }
 
     fn relation(&self, alias: &str) -> Option<&Range> {
@@ -89,16 +95,19 @@ impl Scope {
         self.relations.iter().find(is)
     }
 
-    /// The column with this name, or `None` if no column has it.
+    /// The column with this name, or `None` if no column has it or a relation has it.
     fn column(&self, name: &Ident) -> Result<Option<Typed>, Status> {
+        if let Some(column) = self.named(name) {
+            let holds = |range: &&Range| column.is_some_and(|at| range.start <= at);
+            let range = self.relations.iter().rfind(holds);
+            return Ok(range.zip(column).map(|(range, at)| range.column(at - range.start)));
+        }
         let found: Vec<(&Range, usize)> = self
             .relations
             .iter()
             .flat_map(|range| range.places(&name.value).into_iter().map(move |place| (range, place)))
             .collect();
         match found[..] {
-            // The name of an UNNEST comes before the fields of its elements.
-            [(range, 0), ..] if range.is_unnested_struct() => Ok(Some(range.column(0))),
             [] => Ok(None),
             [(range, place)] => Ok(Some(range.column(place))),
             _ => Err(ambiguous(name)),

@@ -134,7 +134,8 @@ impl<'a> Analyzer<'a> {
         // The fields of a struct are columns, too, and `*` has these alone.
         let fields = if let Type::Struct(fields) = &*element { fields.clone() } else { Vec::new() };
         let alias = alias_name(alias)?;
-        alias.iter().chain(&offset).try_for_each(|name| scope.name(name))?;
+        let first = scope.width;
+        alias.iter().try_for_each(|name| scope.name(name, Some(first)))?;
         let value = Column::new(alias.map(|alias| alias.value).unwrap_or_default(), *element);
         let value = Column { is_hidden: !fields.is_empty(), ..value };
         let with_offset = offset.is_some();
@@ -148,6 +149,7 @@ impl<'a> Analyzer<'a> {
         }
         let mut columns = vec![value];
         columns.extend(fields.into_iter().map(|(name, of)| Column::new(name, of)));
+        offset.iter().try_for_each(|name| scope.name(name, Some(first + columns.len())))?;
         columns.extend(offset.map(|name| Column::new(name.value, Type::Int64)));
         scope.add(None, columns, Rc::default())?;
         Ok(plan)

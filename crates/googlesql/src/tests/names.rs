@@ -214,3 +214,22 @@ async fn a_part_of_an_expression_is_no_group() {
         ])
         .await;
 }
+
+#[tokio::test]
+async fn names_of_relations_come_before_columns() {
+    let database = database().await;
+    let rows = ROWS.trim_end_matches("t").to_owned();
+    database
+        .expect(&[
+            (&format!("SELECT user.seq FROM {rows} user LIMIT 1"), &["\"d\""]),
+            (&format!("SELECT user FROM {ROWS}, UNNEST([1]) AS user LIMIT 1"), &["1"]),
+            (
+                &format!("SELECT t.user, seq FROM {ROWS}, UNNEST([1]) WITH OFFSET AS seq LIMIT 1"),
+                &["\"ada\", 0"],
+            ),
+        ])
+        .await;
+    let status = database.run(&format!("SELECT user FROM {rows} user"), &[]).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::Unimplemented, "{status}");
+    assert!(status.message().contains("the name `user` of a relation as a value"), "{status}");
+}
