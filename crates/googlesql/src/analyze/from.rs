@@ -56,7 +56,8 @@ impl<'a> Analyzer<'a> {
             let [array] = &array_exprs[..] else { return Err(unimplemented("UNNEST of several arrays")) };
             let named = || with_offset_alias.clone().unwrap_or_else(|| Ident::new("offset"));
             let offset = with_offset.then(named);
-            return self.unnest(plan, scope, array, alias.as_ref(), offset, is_outer);
+            let alias = alias_name(alias.as_ref())?;
+            return self.unnest(plan, scope, array, alias, offset, is_outer);
         }
         // `FROM t, t.array` is `FROM t, UNNEST(t.array)`.
         if !is_first {
@@ -64,8 +65,9 @@ impl<'a> Analyzer<'a> {
                 && let Some(array) = path(name).filter(|names| names.len() > 1)
                 && scope.relation(&array[0].value).is_some()
             {
+                let alias = alias_name(alias.as_ref())?.or_else(|| array.last().cloned());
                 let array = ast::Expr::CompoundIdentifier(array);
-                return self.unnest(plan, scope, &array, alias.as_ref(), None, is_outer);
+                return self.unnest(plan, scope, &array, alias, None, is_outer);
             }
             return Err(unimplemented("JOIN other than with UNNEST"));
         }
@@ -117,7 +119,7 @@ impl<'a> Analyzer<'a> {
         input: Plan<'a>,
         scope: &mut Scope,
         array: &ast::Expr,
-        alias: Option<&TableAlias>,
+        alias: Option<Ident>,
         offset: Option<Ident>,
         is_outer: bool,
     ) -> Result<Plan<'a>, Status> {
@@ -133,7 +135,6 @@ impl<'a> Analyzer<'a> {
         };
         // The fields of a struct are columns, too, and `*` has these alone.
         let fields = if let Type::Struct(fields) = &*element { fields.clone() } else { Vec::new() };
-        let alias = alias_name(alias)?;
         let first = scope.width;
         alias.iter().try_for_each(|name| scope.name(name, Some(first)))?;
         let value = Column::new(alias.map(|alias| alias.value).unwrap_or_default(), *element);

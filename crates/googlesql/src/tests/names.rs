@@ -229,6 +229,10 @@ async fn names_of_relations_come_before_columns() {
             ),
         ])
         .await;
+    let arrays = "(SELECT [1, 2] AS a) AS x";
+    let answer = database.run(&format!("SELECT a, x.a FROM {arrays}, x.a"), &[]).await.unwrap();
+    assert_eq!(answer.columns, ["a INT64", "a ARRAY<INT64>"]);
+    assert_eq!(answer.rows, ["1, [1, 2]", "2, [1, 2]"]);
     let status = database.run(&format!("SELECT user FROM {rows} user"), &[]).await.unwrap_err();
     assert_eq!(status.code(), tonic::Code::Unimplemented, "{status}");
     assert!(status.message().contains("the name `user` of a relation as a value"), "{status}");
