@@ -2,6 +2,7 @@
 
 mod expression;
 mod from;
+mod normal;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +16,14 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Location;
 use tonic::Status;
 
+use normal::normal;
+
 use crate::aggregate::Aggregate;
 use crate::column::Column;
 use crate::error::{checked_types, invalid, invalid_at, unimplemented};
 use crate::expr::Expr;
 use crate::keys;
+use crate::parse;
 use crate::relation::{Plan, Relation};
 use crate::typed::Typed;
 use crate::types::Type;
@@ -38,6 +42,9 @@ pub(crate) struct Analyzer<'a> {
 #[derive(Default)]
 struct Scope {
     relations: Vec<Range>,
+    /// The names of relations, and of the elements of UNNEST and their offsets with the places of their columns. They come before the names of
+    /// other columns, and no two are the same.
+    names: Vec<(Ident, Option<usize>)>,
     /// How many columns they have.
     width: usize,
 }
@@ -54,14 +61,33 @@ struct Range {
 impl Scope {
     fn add(
         &mut self,
-        alias: Option<String>,
+        alias: Option<Ident>,
         columns: Vec<Column>,
         read: Rc<RefCell<BTreeSet<usize>>>,
     ) -> Result<(), Status> {
+        alias.iter().try_for_each(|alias| self.name(alias, None))?;
+        let alias = alias.map(|alias| alias.value);
         let start = self.width;
         self.width += columns.len();
         self.relations.push(Range { alias, columns, start, read });
         checked_types(self.width)
+    }
+
+    /// Takes the name of a relation, or of an UNNEST or its offset with the place of its column.
+    fn name(&mut self, name: &Ident, column: Option<usize>) -> Result<(), Status> {
+        if self.named(name).is_some() {
+            return Err(invalid_at(
+                format!("Duplicate table alias {} in the same FROM clause", name.value),
+                at(name),
+            ));
+        }
+        self.names.push((name.clone(), column));
+        Ok(())
+    }
+
+    fn named(&self, name: &Ident) -> Option<Option<usize>> {
+        let found = self.names.iter().find(|(other, _)| other.value.eq_ignore_ascii_case(&name.value));
+        found.map(|(_, column)| *column)
     }
 
     fn relation(&self, alias: &str) -> Option<&Range> {
@@ -69,35 +95,31 @@ impl Scope {
         self.relations.iter().find(is)
     }
 
-    /// The column with this name, or `None` if no column has it.
+    /// The column with this name, or `None` if no column has it or a relation has it.
     fn column(&self, name: &Ident) -> Result<Option<Typed>, Status> {
+        if let Some(column) = self.named(name) {
+            let holds = |range: &&Range| column.is_some_and(|at| range.start <= at);
+            let range = self.relations.iter().rfind(holds);
+            return Ok(range.zip(column).map(|(range, at)| range.column(at - range.start)));
+        }
         let found: Vec<(&Range, usize)> = self
             .relations
             .iter()
             .flat_map(|range| range.places(&name.value).into_iter().map(move |place| (range, place)))
             .collect();
         match found[..] {
-            // The name of an UNNEST comes before the fields of its elements.
-            [(range, 0), ..] if range.is_unnested_struct() => Ok(Some(range.column(0))),
             [] => Ok(None),
             [(range, place)] => Ok(Some(range.column(place))),
-            _ => Err(invalid_at(format!("Column name {} is ambiguous", name.value), name.span.start)),
+            _ => Err(ambiguous(name)),
         }
     }
 }
 
 impl Range {
-    /// The places of the columns of a name: those that are equal, or else those that differ in the case of letters alone.
+    /// The places of the columns of a name, of which the case of letters does not count.
     fn places(&self, name: &str) -> Vec<usize> {
-        let places = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
-            (0..self.columns.len()).filter(|place| is(&self.columns[*place].name)).collect()
-        };
-        let exact = places(&|column| column == name && !name.is_empty());
-        if exact.is_empty() {
-            places(&|column| column.eq_ignore_ascii_case(name) && !name.is_empty())
-        } else {
-            exact
-        }
+        let is = |place: &usize| self.columns[*place].name.eq_ignore_ascii_case(name) && !name.is_empty();
+        (0..self.columns.len()).filter(is).collect()
     }
 
     /// Whether its first column is a struct, and the next are the fields of it.
@@ -113,9 +135,28 @@ impl Range {
 
 /// The groups of a SELECT, while its expressions are analyzed.
 struct Grouping {
-    /// The expressions of GROUP BY as written, and analyzed.
-    keys: Vec<(ast::Expr, Typed)>,
+    keys: Vec<Key>,
     aggregates: RefCell<Vec<Aggregate>>,
+}
+
+/// An expression of GROUP BY.
+struct Key {
+    normal: ast::Expr,
+    typed: Typed,
+}
+
+/// A name of the SELECT list, and what it names.
+struct Name<'s> {
+    name: String,
+    of: Named<'s>,
+}
+
+enum Named<'s> {
+    Expr(&'s ast::Expr),
+    /// The field at this place of a struct.
+    Field(Box<ast::Expr>, usize),
+    /// The column at this place of the FROM clause.
+    Column(usize, Type),
 }
 
 /// Where an expression is analyzed.
@@ -123,8 +164,8 @@ struct Grouping {
 struct Place<'s> {
     scope: &'s Scope,
     grouping: Option<&'s Grouping>,
-    /// The SELECT list, if its names count too.
-    aliases: &'s [SelectItem],
+    /// The names of the SELECT list, if they come before those of the FROM clause.
+    aliases: &'s [Name<'s>],
 }
 
 impl<'s> Place<'s> {
@@ -133,12 +174,13 @@ impl<'s> Place<'s> {
         Self { scope, grouping: None, aliases: &[] }
     }
 
-    /// The expression of a name of the SELECT list.
-    fn alias(&self, name: &str) -> Option<&'s ast::Expr> {
-        self.aliases.iter().find_map(|item| match item {
-            SelectItem::ExprWithAlias { expr, alias } if alias.value.eq_ignore_ascii_case(name) => Some(expr),
-            _ => None,
-        })
+    /// What a name of the SELECT list names.
+    fn alias(&self, name: &Ident) -> Result<Option<&'s Named<'s>>, Status> {
+        let mut found = self.aliases.iter().filter(|each| each.name.eq_ignore_ascii_case(&name.value));
+        match (found.next(), found.next()) {
+            (_, Some(_)) => Err(ambiguous(name)),
+            (found, None) => Ok(found.map(|found| &found.of)),
+        }
     }
 }
 
@@ -222,10 +264,20 @@ impl<'a> Analyzer<'a> {
         }
         let grouping = self.grouping(select, input)?;
         // Whether there are aggregates shows once the expressions have been analyzed.
-        let is_grouped = grouping.is_some()
-            || select.having.is_some()
-            || select.projection.iter().any(has_aggregate)
-            || orders.iter().any(|order| expression::has_aggregate(&order.expr));
+        let is_grouped = grouping.is_some() || select.projection.iter().any(has_aggregate);
+        if let Some(having) = select.having.as_ref().filter(|_| !is_grouped) {
+            return Err(invalid_at(
+                "The HAVING clause requires GROUP BY or aggregation in the SELECT list",
+                having.span().start,
+            ));
+        }
+        if let Some(order) = orders.iter().find(|order| !is_grouped && expression::has_aggregate(&order.expr))
+        {
+            return Err(invalid_at(
+                "The ORDER BY clause only allows aggregation if GROUP BY or SELECT list aggregation is present",
+                order.expr.span().start,
+            ));
+        }
         let grouping = grouping
             .or_else(|| is_grouped.then(|| Grouping { keys: Vec::new(), aggregates: RefCell::default() }));
         let place = Place { grouping: grouping.as_ref(), ..input };
@@ -234,14 +286,18 @@ impl<'a> Analyzer<'a> {
         for item in &select.projection {
             let before = items.len();
             self.select_item(item, place, &mut items)?;
-            types += items[before..].iter().map(|(_, typed)| typed.of.count()).sum::<usize>();
+            types += items[before..].iter().map(|(_, typed): &(_, Typed)| typed.of.count()).sum::<usize>();
             checked_types(types)?;
         }
-        let place = Place { aliases: &select.projection, ..place };
+        let (names, items): (Vec<Name<'_>>, Vec<Typed>) = items.into_iter().unzip();
+        let place = Place { aliases: &names, ..place };
         let having =
             select.having.as_ref().map(|having| self.condition(having, place, "HAVING")).transpose()?;
-        let mut columns: Vec<Column> =
-            items.iter().map(|(name, typed)| Column::new(name.clone(), typed.of.clone())).collect();
+        let mut columns: Vec<Column> = names
+            .iter()
+            .zip(&items)
+            .map(|(name, typed)| Column::new(name.name.clone(), typed.of.clone()))
+            .collect();
         let is_distinct = match &select.distinct {
             None | Some(Distinct::All) => false,
             Some(Distinct::Distinct) => true,
@@ -253,7 +309,7 @@ impl<'a> Analyzer<'a> {
                 column.name, column.of
             )));
         }
-        let mut exprs: Vec<Expr> = items.into_iter().map(|(_, typed)| typed.expr).collect();
+        let mut exprs: Vec<Expr> = items.into_iter().map(|typed| typed.expr).collect();
         let count = exprs.len();
         let mut by = Vec::new();
         for order in orders {
@@ -265,11 +321,12 @@ impl<'a> Analyzer<'a> {
             let found = self.ordered_column(order, &columns[..count])?;
             let at = match found {
                 Some(at) => at,
+                // The columns of the FROM clause that it also may name are those of the SELECT list.
                 None if is_distinct => {
-                    return Err(invalid("ORDER BY of SELECT DISTINCT takes columns of the SELECT list"));
+                    return Err(unimplemented("expressions in ORDER BY of SELECT DISTINCT"));
                 }
                 None => {
-                    let typed = self.expression(&order.expr, place)?;
+                    let typed = self.whole(&order.expr, place)?;
                     columns.push(Column::new("", typed.of));
                     exprs.push(typed.expr);
                     exprs.len() - 1
@@ -289,7 +346,7 @@ impl<'a> Analyzer<'a> {
         }
         columns.truncate(count);
         if let Some(Grouping { keys, aggregates }) = grouping {
-            let keys = keys.into_iter().map(|(_, typed)| typed.expr).collect();
+            let keys = keys.into_iter().map(|key| key.typed.expr).collect();
             plan = Plan::Group { input: Box::new(plan), keys, aggregates: aggregates.into_inner() };
         }
         if let Some(condition) = having {
@@ -321,7 +378,7 @@ impl<'a> Analyzer<'a> {
     }
 
     /// The keys of GROUP BY: expressions, names of the SELECT list and their numbers.
-    fn grouping(&self, select: &Select, input: Place<'_>) -> Result<Option<Grouping>, Status> {
+    fn grouping<'s>(&self, select: &'s Select, input: Place<'s>) -> Result<Option<Grouping>, Status> {
         let exprs = match &select.group_by {
             GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => exprs,
             GroupByExpr::All(_) => return Err(unimplemented("GROUP BY ALL")),
@@ -330,6 +387,18 @@ impl<'a> Analyzer<'a> {
         if exprs.is_empty() {
             return Ok(None);
         }
+        let written = |item: &'s SelectItem| match item {
+            SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.clone(), expr)),
+            SelectItem::UnnamedExpr(expr) => Some((implied_name(expr), expr)),
+            _ => None,
+        };
+        let names: Vec<Name<'_>> = select
+            .projection
+            .iter()
+            .filter_map(written)
+            .map(|(name, expr)| Name { name, of: Named::Expr(expr) })
+            .collect();
+        let names = Place { aliases: &names, ..input };
         let mut keys = Vec::new();
         for expr in exprs {
             let item = |place: usize| match select.projection.get(place) {
@@ -337,18 +406,20 @@ impl<'a> Analyzer<'a> {
                 _ => None,
             };
             let key = match expr {
-                ast::Expr::Value(value) if matches!(value.value, ast::Value::Number(..)) => {
-                    let number = ordinal(expr).and_then(|number| number.checked_sub(1));
-                    number.and_then(item).ok_or_else(|| {
-                        invalid_at(format!("GROUP BY is out of SELECT list range: {expr}"), expr.span().start)
-                    })?
+                expr if is_literal(expr) => match ordinal(expr, "GROUP BY")?.checked_sub(1) {
+                    Some(place) => item(place),
+                    None => None,
                 }
-                ast::Expr::Identifier(name) => {
-                    let names = Place { aliases: &select.projection, ..input };
-                    self.check_one_meaning(name, names)?;
-                    let is_column = input.scope.column(name)?.is_some();
-                    names.alias(&name.value).filter(|_| !is_column).unwrap_or(expr)
-                }
+                .ok_or_else(|| {
+                    invalid_at(format!("GROUP BY is out of SELECT list range: {expr}"), expr.span().start)
+                })?,
+                ast::Expr::Identifier(name) => match names.alias(name)? {
+                    Some(Named::Expr(named)) => {
+                        self.check_one_meaning(name, named, input)?;
+                        named
+                    }
+                    _ => expr,
+                },
                 expr => expr,
             };
             if expression::has_aggregate(key) {
@@ -361,16 +432,14 @@ impl<'a> Analyzer<'a> {
                     key.span().start,
                 ));
             }
-            keys.push((key.clone(), typed));
+            keys.push(Key { normal: normal(key, input), typed });
         }
         Ok(Some(Grouping { keys, aggregates: RefCell::default() }))
     }
 
     /// Refuses a name that is a column and also another expression of the SELECT list: Google's pages call it ambiguous.
-    fn check_one_meaning(&self, name: &Ident, place: Place<'_>) -> Result<(), Status> {
-        let (Some(column), Some(alias)) = (place.scope.column(name)?, place.alias(&name.value)) else {
-            return Ok(());
-        };
+    fn check_one_meaning(&self, name: &Ident, alias: &ast::Expr, place: Place<'_>) -> Result<(), Status> {
+        let Some(column) = place.scope.column(name)? else { return Ok(()) };
         let is_name = matches!(alias, ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_));
         let is_same = is_name
             && match (self.expression(alias, Place::of(place.scope))?.expr, column.expr) {
@@ -396,33 +465,32 @@ impl<'a> Analyzer<'a> {
                 let first = found.next();
                 match found.next() {
                     None => Ok(first),
-                    Some(_) => {
-                        Err(invalid_at(format!("Column name {} is ambiguous", name.value), name.span.start))
-                    }
+                    Some(_) => Err(ambiguous(name)),
                 }
             }
-            expr => match ordinal(expr) {
-                Some(number) if (1..=columns.len()).contains(&number) => Ok(Some(number - 1)),
-                Some(number) => Err(invalid_at(
-                    format!("ORDER BY column number item is out of range: {number}"),
+            expr if is_literal(expr) => match ordinal(expr, "ORDER BY")? {
+                number if (1..=columns.len()).contains(&number) => Ok(Some(number - 1)),
+                _ => Err(invalid_at(
+                    format!("ORDER BY column number item is out of range: {expr}"),
                     expr.span().start,
                 )),
-                None => Ok(None),
             },
+            _ => Ok(None),
         }
     }
 
-    fn select_item(
+    fn select_item<'s>(
         &self,
-        item: &SelectItem,
-        place: Place<'_>,
-        items: &mut Vec<(String, Typed)>,
+        item: &'s SelectItem,
+        place: Place<'s>,
+        items: &mut Vec<(Name<'s>, Typed)>,
     ) -> Result<(), Status> {
+        let named = |name: String, expr| {
+            Ok::<_, Status>((Name { name, of: Named::Expr(expr) }, self.whole(expr, place)?))
+        };
         match item {
-            SelectItem::UnnamedExpr(expr) => items.push((implied_name(expr), self.expression(expr, place)?)),
-            SelectItem::ExprWithAlias { expr, alias } => {
-                items.push((alias.value.clone(), self.expression(expr, place)?));
-            }
+            SelectItem::UnnamedExpr(expr) => items.push(named(implied_name(expr), expr)?),
+            SelectItem::ExprWithAlias { expr, alias } => items.push(named(alias.value.clone(), expr)?),
             SelectItem::Wildcard(options) => {
                 if place.scope.relations.is_empty() {
                     return Err(invalid("SELECT * must have a FROM clause"));
@@ -459,7 +527,8 @@ impl<'a> Analyzer<'a> {
                 }
                 for (at, (name, of)) in fields.into_iter().enumerate() {
                     let field = Expr::Field(Box::new(self.expression(&value, place)?.expr), at);
-                    items.push((name, Typed::new(field, of)));
+                    let of_name = Named::Field(Box::new(value.clone()), at);
+                    items.push((Name { name, of: of_name }, Typed::new(field, of)));
                 }
             }
             other => return Err(unimplemented(format!("`{other}` in a SELECT list"))),
@@ -467,12 +536,12 @@ impl<'a> Analyzer<'a> {
         Ok(())
     }
 
-    fn wildcard(
+    fn wildcard<'s>(
         &self,
         ranges: &[&Range],
-        options: &WildcardAdditionalOptions,
-        place: Place<'_>,
-        items: &mut Vec<(String, Typed)>,
+        options: &'s WildcardAdditionalOptions,
+        place: Place<'s>,
+        items: &mut Vec<(Name<'s>, Typed)>,
     ) -> Result<(), Status> {
         let WildcardAdditionalOptions {
             wildcard_token: _,
@@ -497,6 +566,7 @@ impl<'a> Analyzer<'a> {
         let mut excepted: Vec<(&Ident, bool)> = names.map(|name| (name, false)).collect();
         let mut replaced: Vec<_> =
             opt_replace.iter().flat_map(|replace| &replace.items).map(|item| (item, false)).collect();
+        let before = items.len();
         for range in ranges {
             for (at, column) in range.columns.iter().enumerate() {
                 if column.is_hidden {
@@ -507,16 +577,17 @@ impl<'a> Analyzer<'a> {
                     *is_found = true;
                     continue;
                 }
-                let typed = match replaced.iter_mut().find(|(item, _)| is(&item.column_name)) {
+                let (of, typed) = match replaced.iter_mut().find(|(item, _)| is(&item.column_name)) {
                     Some((item, is_found)) => {
                         *is_found = true;
-                        self.expression(&item.expr, place)?
+                        (Named::Expr(&item.expr), self.expression(&item.expr, place)?)
                     }
-                    None => range.column(at),
+                    None => (Named::Column(range.start + at, column.of.clone()), range.column(at)),
                 };
-                items.push((column.name.clone(), typed));
+                items.push((Name { name: column.name.clone(), of }, typed));
             }
         }
+        let is_empty = items.len() == before && opt_except.is_some();
         let missing = excepted
             .into_iter()
             .chain(replaced.into_iter().map(|(item, is_found)| (&item.column_name, is_found)));
@@ -525,6 +596,7 @@ impl<'a> Analyzer<'a> {
                 format!("Column {} in SELECT * EXCEPT or REPLACE does not exist", name.value),
                 name.span.start,
             )),
+            None if is_empty => Err(invalid("SELECT * expands to zero columns after applying EXCEPT")),
             None => Ok(()),
         }
     }
@@ -539,14 +611,31 @@ fn has_aggregate(item: &SelectItem) -> bool {
     }
 }
 
-/// The number of a column in GROUP BY or ORDER BY.
-fn ordinal(expr: &ast::Expr) -> Option<usize> {
+/// Whether an expression is a literal without a type before it.
+fn is_literal(expr: &ast::Expr) -> bool {
     match expr {
-        ast::Expr::Value(value) => match &value.value {
-            ast::Value::Number(digits, _) => digits.parse().ok(),
-            _ => None,
+        ast::Expr::Value(_) => true,
+        ast::Expr::Nested(inner) => is_literal(inner),
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Plus, expr } => is_literal(expr),
+        // The minus of a literal in parentheses is an operator.
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => matches!(**expr, ast::Expr::Value(_)),
+        _ => false,
+    }
+}
+
+/// The number of a column in GROUP BY or ORDER BY, which take no other literal; 0 for one below.
+fn ordinal(expr: &ast::Expr, clause: &str) -> Result<usize, Status> {
+    let wrong = || invalid_at(format!("Cannot {clause} literal values"), expr.span().start);
+    match expr {
+        ast::Expr::Nested(inner) => ordinal(inner, clause),
+        ast::Expr::UnaryOp { op, expr } => {
+            ordinal(expr, clause).map(|number| if *op == ast::UnaryOperator::Minus { 0 } else { number })
+        }
+        ast::Expr::Value(value) => match parse::literal(&value.value)? {
+            Some((Value::Int64(number), _)) => Ok(usize::try_from(number).unwrap_or_default()),
+            _ => Err(wrong()),
         },
-        _ => None,
+        _ => Err(wrong()),
     }
 }
 
@@ -587,6 +676,10 @@ fn refuse_clauses(select: &Select) -> Result<(), Status> {
         }
     }
     Ok(())
+}
+
+fn ambiguous(name: &Ident) -> Status {
+    invalid_at(format!("Column name {} is ambiguous", name.value), at(name))
 }
 
 /// Where a name begins.

@@ -6,6 +6,7 @@ mod compliance;
 mod documented;
 mod errors;
 mod keyderive_client;
+mod names;
 mod semantics;
 mod times;
 

@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Location;
 use tonic::Status;
 
-use super::{Analyzer, Place, Range, at};
+use super::{Analyzer, Named, Place, Range, ambiguous, at};
 use crate::aggregate::{Aggregate, is_aggregate};
 use crate::bits;
 use crate::cast::cast;
@@ -25,11 +25,6 @@ impl Analyzer<'_> {
     /// The type and value of an expression.
     #[expect(clippy::too_many_lines, reason = "a row for each kind of expression")]
     pub(super) fn expression(&self, ast: &Ast, place: Place<'_>) -> Result<Typed, Status> {
-        if let Some(grouping) = place.grouping
-            && let Some(key) = grouping.keys.iter().position(|(key, _)| key == ast)
-        {
-            return Ok(Typed::new(Expr::Column(key), grouping.keys[key].1.of.clone()));
-        }
         check_operands(ast)?;
         let one = |ast: &Ast| self.expression(ast, place);
         let all = |all: &[Ast]| all.iter().map(one).collect::<Result<Vec<_>, _>>();
@@ -322,6 +317,16 @@ impl Analyzer<'_> {
         })
     }
 
+    /// An expression of the SELECT list or of ORDER BY, which may be one of GROUP BY. A part of it may not, unless it is a path.
+    pub(super) fn whole(&self, ast: &Ast, place: Place<'_>) -> Result<Typed, Status> {
+        if let Some(grouping) = place.grouping
+            && let Some(key) = grouping.key(ast, place)
+        {
+            return Ok(Typed::new(Expr::Column(key), grouping.keys[key].typed.of.clone()));
+        }
+        self.expression(ast, place)
+    }
+
     /// A value where the type of an array or a struct says what it is.
     fn element(value: Typed, of: &Type, ast: &Ast) -> Result<Expr, Status> {
         match value.coerced(of)? {
@@ -348,15 +353,26 @@ impl Analyzer<'_> {
         Ok(Typed::new(Expr::Literal(value.clone()), of.clone()))
     }
 
-    /// A name: a column, or else the value of an UNNEST, which is a column too.
+    /// A name: one of the SELECT list where these count, or else a column, or the value of an UNNEST, which is a column too.
     fn name(&self, name: &Ident, place: Place<'_>) -> Result<Typed, Status> {
-        self.check_one_meaning(name, place)?;
+        if let Some(named) = place.alias(name)? {
+            let place = Place { aliases: &[], ..place };
+            return match named {
+                Named::Expr(expr) if place.grouping.is_none() && has_aggregate(expr) => {
+                    Err(invalid_at("Aggregations of aggregations are not allowed", at(name)))
+                }
+                Named::Expr(expr) => self.whole(expr, place),
+                Named::Field(value, field) => {
+                    let value = self.expression(value, place)?;
+                    let Type::Struct(fields) = &value.of else { return Err(invalid("fields of no struct")) };
+                    let of = fields[*field].1.clone();
+                    Ok(Typed::new(Expr::Field(Box::new(value.expr), *field), of))
+                }
+                Named::Column(column, of) => Ok(Typed::new(Expr::Column(*column), of.clone())),
+            };
+        }
         match place.scope.column(name)? {
             Some(column) => grouped(column, &name.value, at(name), place),
-            // HAVING and ORDER BY may use the names of the SELECT list.
-            None if let Some(expr) = place.alias(&name.value) => {
-                self.expression(expr, Place { aliases: &[], ..place })
-            }
             None if place.scope.relation(&name.value).is_some() => {
                 Err(unimplemented(format!("the name `{}` of a relation as a value", name.value)))
             }
@@ -367,6 +383,18 @@ impl Analyzer<'_> {
     /// Names with dots: a column of a relation, or a field of a column.
     fn path(&self, names: &[Ident], place: Place<'_>) -> Result<Typed, Status> {
         let [first, second, rest @ ..] = names else { return Err(invalid("an empty name")) };
+        if place.alias(first)?.is_some() {
+            let value = self.name(first, place)?;
+            return names[1..].iter().try_fold(value, field);
+        }
+        if let Some(grouping) = place.grouping {
+            for count in (2..=names.len()).rev() {
+                if let Some(key) = grouping.key(&Ast::CompoundIdentifier(names[..count].to_vec()), place) {
+                    let value = Typed::new(Expr::Column(key), grouping.keys[key].typed.of.clone());
+                    return names[count..].iter().try_fold(value, field);
+                }
+            }
+        }
         // A field of an UNNEST is the column of its name, unless the whole struct is grouped by.
         let is_named = |range: &&Range| {
             range.is_unnested_struct() && range.columns[0].name.eq_ignore_ascii_case(&first.value)
@@ -388,9 +416,7 @@ impl Analyzer<'_> {
                     ));
                 }
                 [found] => range.column(found),
-                _ => {
-                    return Err(invalid_at(format!("Column name {} is ambiguous", second.value), at(second)));
-                }
+                _ => return Err(ambiguous(second)),
             };
             let column = grouped(column, &second.value, at(second), place)?;
             return rest.iter().try_fold(column, field);
@@ -463,12 +489,6 @@ impl Analyzer<'_> {
         let mut chain = Vec::new();
         let mut first = ast;
         while let Ast::BinaryOp { left, op, right } = first {
-            // A left operand that is grouped by is a column.
-            if !chain.is_empty()
-                && place.grouping.is_some_and(|grouping| grouping.keys.iter().any(|(key, _)| key == first))
-            {
-                break;
-            }
             check_operands(first)?;
             chain.push((op, &**right));
             first = left;
@@ -654,7 +674,7 @@ impl Analyzer<'_> {
                 Aggregate::count_rows()
             }
             arguments => {
-                let input = Place { grouping: None, aliases: &[], ..place };
+                let input = Place { grouping: None, ..place };
                 let mut typed = Vec::with_capacity(arguments.len());
                 for argument in arguments {
                     match argument {
@@ -709,7 +729,7 @@ impl Analyzer<'_> {
 fn grouped(column: Typed, name: &str, at: Location, place: Place<'_>) -> Result<Typed, Status> {
     let Some(grouping) = place.grouping else { return Ok(column) };
     let is_same = |key: &Typed| matches!((&key.expr, &column.expr), (Expr::Column(left), Expr::Column(right)) if left == right);
-    match grouping.keys.iter().position(|(_, key)| is_same(key)) {
+    match grouping.keys.iter().position(|key| is_same(&key.typed)) {
         Some(key) => Ok(Typed::new(Expr::Column(key), column.of)),
         None => Err(invalid_at(
             format!(

@@ -54,18 +54,20 @@ impl<'a> Analyzer<'a> {
                 return Err(unimplemented("WITH ORDINALITY"));
             }
             let [array] = &array_exprs[..] else { return Err(unimplemented("UNNEST of several arrays")) };
-            let offset =
-                with_offset.then(|| with_offset_alias.as_ref().map_or("offset", |alias| &alias.value));
-            return self.unnest(plan, scope, array, alias.as_ref(), offset, is_outer);
+            let named = || with_offset_alias.clone().unwrap_or_else(|| Ident::new("offset"));
+            let offset = with_offset.then(named);
+            let alias = alias_name(alias.as_ref())?;
+            return self.unnest(plan, scope, array, alias, offset, is_outer);
         }
         // `FROM t, t.array` is `FROM t, UNNEST(t.array)`.
         if !is_first {
             if let TableFactor::Table { name, alias, args: None, .. } = factor
-                && let Some(array) = path(name)
+                && let Some(array) = path(name).filter(|names| names.len() > 1)
                 && scope.relation(&array[0].value).is_some()
             {
+                let alias = alias_name(alias.as_ref())?.or_else(|| array.last().cloned());
                 let array = ast::Expr::CompoundIdentifier(array);
-                return self.unnest(plan, scope, &array, alias.as_ref(), None, is_outer);
+                return self.unnest(plan, scope, &array, alias, None, is_outer);
             }
             return Err(unimplemented("JOIN other than with UNNEST"));
         }
@@ -99,9 +101,7 @@ impl<'a> Analyzer<'a> {
                 let is_unpack = name.to_string().eq_ignore_ascii_case("UNPACK") && args.is_some();
                 let relation =
                     if is_unpack { self.unpack(args.as_ref())? } else { self.table(name, args.as_ref())? };
-                let implied = path(name)
-                    .filter(|_| !is_unpack)
-                    .and_then(|names| names.last().map(|name| name.value.clone()));
+                let implied = path(name).filter(|_| !is_unpack).and_then(|names| names.last().cloned());
                 (relation, alias_name(alias.as_ref())?.or(implied))
             }
             TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
@@ -119,8 +119,8 @@ impl<'a> Analyzer<'a> {
         input: Plan<'a>,
         scope: &mut Scope,
         array: &ast::Expr,
-        alias: Option<&TableAlias>,
-        offset: Option<&str>,
+        alias: Option<Ident>,
+        offset: Option<Ident>,
         is_outer: bool,
     ) -> Result<Plan<'a>, Status> {
         let typed = self.expression(array, Place::of(scope))?;
@@ -135,7 +135,9 @@ impl<'a> Analyzer<'a> {
         };
         // The fields of a struct are columns, too, and `*` has these alone.
         let fields = if let Type::Struct(fields) = &*element { fields.clone() } else { Vec::new() };
-        let value = Column::new(alias_name(alias)?.unwrap_or_default(), *element);
+        let first = scope.width;
+        alias.iter().try_for_each(|name| scope.name(name, Some(first)))?;
+        let value = Column::new(alias.map(|alias| alias.value).unwrap_or_default(), *element);
         let value = Column { is_hidden: !fields.is_empty(), ..value };
         let with_offset = offset.is_some();
         let mut plan = Plan::Unnest { input: Box::new(input), array: typed.expr, with_offset, is_outer };
@@ -148,7 +150,8 @@ impl<'a> Analyzer<'a> {
         }
         let mut columns = vec![value];
         columns.extend(fields.into_iter().map(|(name, of)| Column::new(name, of)));
-        columns.extend(offset.map(|name| Column::new(name, Type::Int64)));
+        offset.iter().try_for_each(|name| scope.name(name, Some(first + columns.len())))?;
+        columns.extend(offset.map(|name| Column::new(name.value, Type::Int64)));
         scope.add(None, columns, Rc::default())?;
         Ok(plan)
     }
@@ -288,11 +291,11 @@ fn path(name: &ObjectName) -> Option<Vec<Ident>> {
     name.0.iter().map(|part| part.as_ident().cloned()).collect()
 }
 
-fn alias_name(alias: Option<&TableAlias>) -> Result<Option<String>, Status> {
+fn alias_name(alias: Option<&TableAlias>) -> Result<Option<Ident>, Status> {
     match alias {
         Some(alias) if !alias.columns.is_empty() => {
             Err(unimplemented("aliases of the columns of a relation"))
         }
-        alias => Ok(alias.map(|alias| alias.name.value.clone())),
+        alias => Ok(alias.map(|alias| alias.name.clone())),
     }
 }

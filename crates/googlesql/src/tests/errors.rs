@@ -75,7 +75,7 @@ async fn a_wrong_query_is_invalid() {
             ("SELECT *", "must have a FROM clause"),
             (
                 "SELECT 1 AS a FROM t, UNNEST([1]) AS a, UNNEST([2]) AS a WHERE a = 1",
-                "Column name a is ambiguous",
+                "Duplicate table alias a in the same FROM clause",
             ),
             ("SELECT x FROM t, UNNEST(_key) AS x", "Values referenced in UNNEST must be arrays"),
             ("SELECT _key FROM t(latest_n => 2)", "latest_n needs with_history => TRUE"),
