@@ -16,7 +16,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Location;
 use tonic::Status;
 
-use normal::normal;
+use normal::{Literals, normal};
 
 use crate::aggregate::Aggregate;
 use crate::column::Column;
@@ -142,6 +142,8 @@ struct Grouping {
 /// An expression of GROUP BY.
 struct Key {
     normal: ast::Expr,
+    /// The same without the types of its literals.
+    resembling: ast::Expr,
     typed: Typed,
 }
 
@@ -432,7 +434,11 @@ impl<'a> Analyzer<'a> {
                     key.span().start,
                 ));
             }
-            keys.push(Key { normal: normal(key, input), typed });
+            keys.push(Key {
+                normal: normal(key, input, Literals::Typed),
+                resembling: normal(key, input, Literals::Untyped),
+                typed,
+            });
         }
         Ok(Some(Grouping { keys, aggregates: RefCell::default() }))
     }

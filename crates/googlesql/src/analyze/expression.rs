@@ -324,7 +324,13 @@ impl Analyzer<'_> {
         {
             return Ok(Typed::new(Expr::Column(key), grouping.keys[key].typed.of.clone()));
         }
-        self.expression(ast, place)
+        let typed = self.expression(ast, place);
+        if typed.is_err() && place.grouping.is_some_and(|grouping| grouping.resembles(ast, place)) {
+            return Err(unimplemented(format!(
+                "`{ast}` as an expression of GROUP BY with literals of other types"
+            )));
+        }
+        typed
     }
 
     /// A value where the type of an array or a struct says what it is.

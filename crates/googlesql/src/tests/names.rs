@@ -184,6 +184,8 @@ async fn what_names_could_mean_is_refused_by_name() {
     let database = database().await;
     for (query, what) in [
         ("SELECT DISTINCT _key AS u FROM t ORDER BY UPPER(u)", "expressions in ORDER BY of SELECT DISTINCT"),
+        ("SELECT CONCAT(_key, 'x') FROM t GROUP BY CONCAT(_key, b'x')", "literals of other types"),
+        ("SELECT 1 / LENGTH(_key) FROM t GROUP BY 1.0 / LENGTH(_key)", "literals of other types"),
         ("SELECT * FROM t JOIN t", "JOIN"),
         ("SELECT * FROM t, t AS u", "JOIN"),
     ] {
