@@ -407,6 +407,12 @@ impl<'a> Analyzer<'a> {
                 Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => Some(expr),
                 _ => None,
             };
+            let is_star = |item: &SelectItem| {
+                matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+            };
+            if is_literal(expr) && select.projection.iter().any(is_star) {
+                return Err(unimplemented("numbers in GROUP BY with * in the SELECT list"));
+            }
             let key = match expr {
                 expr if is_literal(expr) => match ordinal(expr, "GROUP BY")?.checked_sub(1) {
                     Some(place) => item(place),
@@ -415,6 +421,12 @@ impl<'a> Analyzer<'a> {
                 .ok_or_else(|| {
                     invalid_at(format!("GROUP BY is out of SELECT list range: {expr}"), expr.span().start)
                 })?,
+                ast::Expr::CompoundIdentifier(path) if names.alias(&path[0])?.is_some() => {
+                    return Err(invalid_at(
+                        format!("Cannot GROUP BY field references from SELECT list alias {}", path[0].value),
+                        at(&path[0]),
+                    ));
+                }
                 ast::Expr::Identifier(name) => match names.alias(name)? {
                     Some(Named::Expr(named)) => {
                         self.check_one_meaning(name, named, input)?;
@@ -550,7 +562,7 @@ impl<'a> Analyzer<'a> {
         items: &mut Vec<(Name<'s>, Typed)>,
     ) -> Result<(), Status> {
         let WildcardAdditionalOptions {
-            wildcard_token: _,
+            wildcard_token,
             opt_ilike,
             opt_exclude,
             opt_except,
@@ -561,11 +573,6 @@ impl<'a> Analyzer<'a> {
         if opt_ilike.is_some() || opt_exclude.is_some() || opt_rename.is_some() || opt_alias.is_some() {
             return Err(unimplemented("other options of * than EXCEPT and REPLACE"));
         }
-        if place.grouping.is_some() {
-            return Err(invalid(
-                "* of a query with groups expands to columns that are neither grouped nor aggregated",
-            ));
-        }
         let names = opt_except
             .iter()
             .flat_map(|except| std::iter::once(&except.first_element).chain(&except.additional_elements));
@@ -573,6 +580,7 @@ impl<'a> Analyzer<'a> {
         let mut replaced: Vec<_> =
             opt_replace.iter().flat_map(|replace| &replace.items).map(|item| (item, false)).collect();
         let before = items.len();
+        let start = wildcard_token.0.span.start;
         for range in ranges {
             for (at, column) in range.columns.iter().enumerate() {
                 if column.is_hidden {
@@ -588,7 +596,10 @@ impl<'a> Analyzer<'a> {
                         *is_found = true;
                         (Named::Expr(&item.expr), self.expression(&item.expr, place)?)
                     }
-                    None => (Named::Column(range.start + at, column.of.clone()), range.column(at)),
+                    None => {
+                        let typed = expression::grouped(range.column(at), &column.name, start, place)?;
+                        (Named::Column(range.start + at, column.of.clone()), typed)
+                    }
                 };
                 items.push((Name { name: column.name.clone(), of }, typed));
             }

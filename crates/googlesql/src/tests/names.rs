@@ -186,6 +186,7 @@ async fn what_names_could_mean_is_refused_by_name() {
         ("SELECT DISTINCT _key AS u FROM t ORDER BY UPPER(u)", "expressions in ORDER BY of SELECT DISTINCT"),
         ("SELECT CONCAT(_key, 'x') FROM t GROUP BY CONCAT(_key, b'x')", "literals of other types"),
         ("SELECT 1 / LENGTH(_key) FROM t GROUP BY 1.0 / LENGTH(_key)", "literals of other types"),
+        ("SELECT * EXCEPT (cf) FROM t GROUP BY 1", "numbers in GROUP BY with *"),
         ("SELECT * FROM t JOIN t", "JOIN"),
         ("SELECT * FROM t, t AS u", "JOIN"),
     ] {
@@ -238,4 +239,27 @@ async fn names_of_relations_come_before_columns() {
     let status = database.run(&format!("SELECT user FROM {rows} user"), &[]).await.unwrap_err();
     assert_eq!(status.code(), tonic::Code::Unimplemented, "{status}");
     assert!(status.message().contains("the name `user` of a relation as a value"), "{status}");
+}
+
+#[tokio::test]
+async fn a_star_may_be_of_groups() {
+    let database = database().await;
+    database
+        .expect_of_rows(&[
+            (
+                "SELECT *, COUNT(*) AS c FROM t GROUP BY user, seq HAVING user = 'ada' ORDER BY MAX(seq), user",
+                &["\"ada\", \"b\", 1", "\"ada\", \"d\", 1"],
+            ),
+            ("SELECT t.* EXCEPT (seq) FROM t GROUP BY t.user ORDER BY user", &["\"ada\"", "\"bob\""]),
+        ])
+        .await;
+    database
+        .expect_error_of_rows(&[
+            ("SELECT * FROM t GROUP BY user", "column seq which is neither grouped nor aggregated"),
+            (
+                "SELECT user AS t FROM t GROUP BY t.user",
+                "Cannot GROUP BY field references from SELECT list alias t",
+            ),
+        ])
+        .await;
 }
