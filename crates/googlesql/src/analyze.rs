@@ -313,6 +313,8 @@ impl<'a> Analyzer<'a> {
         }
         let mut exprs: Vec<Expr> = items.into_iter().map(|typed| typed.expr).collect();
         let count = exprs.len();
+        let mut distinct = Scope::default();
+        distinct.add(None, columns.clone(), Rc::default())?;
         let mut by = Vec::new();
         for order in orders {
             let descends = order.options.asc == Some(false);
@@ -323,12 +325,15 @@ impl<'a> Analyzer<'a> {
             let found = self.ordered_column(order, &columns[..count])?;
             let at = match found {
                 Some(at) => at,
-                // The columns of the FROM clause that it also may name are those of the SELECT list.
-                None if is_distinct => {
-                    return Err(unimplemented("expressions in ORDER BY of SELECT DISTINCT"));
-                }
                 None => {
-                    let typed = self.whole(&order.expr, place)?;
+                    let typed = if is_distinct {
+                        // It may name columns of the FROM clause that are in the SELECT list, too, under another name.
+                        self.expression(&order.expr, Place::of(&distinct)).map_err(|_| {
+                            unimplemented(format!("`{}` in ORDER BY of SELECT DISTINCT", order.expr))
+                        })?
+                    } else {
+                        self.whole(&order.expr, place)?
+                    };
                     columns.push(Column::new("", typed.of));
                     exprs.push(typed.expr);
                     exprs.len() - 1
@@ -355,9 +360,14 @@ impl<'a> Analyzer<'a> {
             plan = Plan::Filter { input: Box::new(plan), condition };
         }
         let is_wider = exprs.len() > count;
+        let of_distinct = if is_distinct { exprs.split_off(count) } else { Vec::new() };
         plan = Plan::Project { input: Box::new(plan), columns: exprs };
         if is_distinct {
             plan = Plan::Distinct { input: Box::new(plan) };
+        }
+        if !of_distinct.is_empty() {
+            let columns = (0..count).map(Expr::Column).chain(of_distinct).collect();
+            plan = Plan::Project { input: Box::new(plan), columns };
         }
         if !by.is_empty() {
             plan = Plan::Sort { input: Box::new(plan), by };
