@@ -16,7 +16,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Location;
 use tonic::Status;
 
-use normal::normal;
+use normal::{Literals, normal};
 
 use crate::aggregate::Aggregate;
 use crate::column::Column;
@@ -142,6 +142,8 @@ struct Grouping {
 /// An expression of GROUP BY.
 struct Key {
     normal: ast::Expr,
+    /// The same without the types of its literals.
+    resembling: ast::Expr,
     typed: Typed,
 }
 
@@ -311,6 +313,8 @@ impl<'a> Analyzer<'a> {
         }
         let mut exprs: Vec<Expr> = items.into_iter().map(|typed| typed.expr).collect();
         let count = exprs.len();
+        let mut distinct = Scope::default();
+        distinct.add(None, columns.clone(), Rc::default())?;
         let mut by = Vec::new();
         for order in orders {
             let descends = order.options.asc == Some(false);
@@ -321,12 +325,15 @@ impl<'a> Analyzer<'a> {
             let found = self.ordered_column(order, &columns[..count])?;
             let at = match found {
                 Some(at) => at,
-                // The columns of the FROM clause that it also may name are those of the SELECT list.
-                None if is_distinct => {
-                    return Err(unimplemented("expressions in ORDER BY of SELECT DISTINCT"));
-                }
                 None => {
-                    let typed = self.whole(&order.expr, place)?;
+                    let typed = if is_distinct {
+                        // It may name columns of the FROM clause that are in the SELECT list, too, under another name.
+                        self.expression(&order.expr, Place::of(&distinct)).map_err(|_| {
+                            unimplemented(format!("`{}` in ORDER BY of SELECT DISTINCT", order.expr))
+                        })?
+                    } else {
+                        self.whole(&order.expr, place)?
+                    };
                     columns.push(Column::new("", typed.of));
                     exprs.push(typed.expr);
                     exprs.len() - 1
@@ -353,9 +360,14 @@ impl<'a> Analyzer<'a> {
             plan = Plan::Filter { input: Box::new(plan), condition };
         }
         let is_wider = exprs.len() > count;
+        let of_distinct = if is_distinct { exprs.split_off(count) } else { Vec::new() };
         plan = Plan::Project { input: Box::new(plan), columns: exprs };
         if is_distinct {
             plan = Plan::Distinct { input: Box::new(plan) };
+        }
+        if !of_distinct.is_empty() {
+            let columns = (0..count).map(Expr::Column).chain(of_distinct).collect();
+            plan = Plan::Project { input: Box::new(plan), columns };
         }
         if !by.is_empty() {
             plan = Plan::Sort { input: Box::new(plan), by };
@@ -405,6 +417,12 @@ impl<'a> Analyzer<'a> {
                 Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => Some(expr),
                 _ => None,
             };
+            let is_star = |item: &SelectItem| {
+                matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+            };
+            if is_literal(expr) && select.projection.iter().any(is_star) {
+                return Err(unimplemented("numbers in GROUP BY with * in the SELECT list"));
+            }
             let key = match expr {
                 expr if is_literal(expr) => match ordinal(expr, "GROUP BY")?.checked_sub(1) {
                     Some(place) => item(place),
@@ -413,6 +431,12 @@ impl<'a> Analyzer<'a> {
                 .ok_or_else(|| {
                     invalid_at(format!("GROUP BY is out of SELECT list range: {expr}"), expr.span().start)
                 })?,
+                ast::Expr::CompoundIdentifier(path) if names.alias(&path[0])?.is_some() => {
+                    return Err(invalid_at(
+                        format!("Cannot GROUP BY field references from SELECT list alias {}", path[0].value),
+                        at(&path[0]),
+                    ));
+                }
                 ast::Expr::Identifier(name) => match names.alias(name)? {
                     Some(Named::Expr(named)) => {
                         self.check_one_meaning(name, named, input)?;
@@ -432,7 +456,11 @@ impl<'a> Analyzer<'a> {
                     key.span().start,
                 ));
             }
-            keys.push(Key { normal: normal(key, input), typed });
+            keys.push(Key {
+                normal: normal(key, input, Literals::Typed),
+                resembling: normal(key, input, Literals::Untyped),
+                typed,
+            });
         }
         Ok(Some(Grouping { keys, aggregates: RefCell::default() }))
     }
@@ -544,7 +572,7 @@ impl<'a> Analyzer<'a> {
         items: &mut Vec<(Name<'s>, Typed)>,
     ) -> Result<(), Status> {
         let WildcardAdditionalOptions {
-            wildcard_token: _,
+            wildcard_token,
             opt_ilike,
             opt_exclude,
             opt_except,
@@ -555,11 +583,6 @@ impl<'a> Analyzer<'a> {
         if opt_ilike.is_some() || opt_exclude.is_some() || opt_rename.is_some() || opt_alias.is_some() {
             return Err(unimplemented("other options of * than EXCEPT and REPLACE"));
         }
-        if place.grouping.is_some() {
-            return Err(invalid(
-                "* of a query with groups expands to columns that are neither grouped nor aggregated",
-            ));
-        }
         let names = opt_except
             .iter()
             .flat_map(|except| std::iter::once(&except.first_element).chain(&except.additional_elements));
@@ -567,6 +590,7 @@ impl<'a> Analyzer<'a> {
         let mut replaced: Vec<_> =
             opt_replace.iter().flat_map(|replace| &replace.items).map(|item| (item, false)).collect();
         let before = items.len();
+        let start = wildcard_token.0.span.start;
         for range in ranges {
             for (at, column) in range.columns.iter().enumerate() {
                 if column.is_hidden {
@@ -582,7 +606,10 @@ impl<'a> Analyzer<'a> {
                         *is_found = true;
                         (Named::Expr(&item.expr), self.expression(&item.expr, place)?)
                     }
-                    None => (Named::Column(range.start + at, column.of.clone()), range.column(at)),
+                    None => {
+                        let typed = expression::grouped(range.column(at), &column.name, start, place)?;
+                        (Named::Column(range.start + at, column.of.clone()), typed)
+                    }
                 };
                 items.push((Name { name: column.name.clone(), of }, typed));
             }

@@ -324,7 +324,13 @@ impl Analyzer<'_> {
         {
             return Ok(Typed::new(Expr::Column(key), grouping.keys[key].typed.of.clone()));
         }
-        self.expression(ast, place)
+        let typed = self.expression(ast, place);
+        if typed.is_err() && place.grouping.is_some_and(|grouping| grouping.resembles(ast, place)) {
+            return Err(unimplemented(format!(
+                "`{ast}` as an expression of GROUP BY with literals of other types"
+            )));
+        }
+        typed
     }
 
     /// A value where the type of an array or a struct says what it is.
@@ -368,7 +374,10 @@ impl Analyzer<'_> {
                     let of = fields[*field].1.clone();
                     Ok(Typed::new(Expr::Field(Box::new(value.expr), *field), of))
                 }
-                Named::Column(column, of) => Ok(Typed::new(Expr::Column(*column), of.clone())),
+                Named::Column(column, of) => {
+                    let column = Typed::new(Expr::Column(*column), of.clone());
+                    grouped(column, &name.value, at(name), place)
+                }
             };
         }
         match place.scope.column(name)? {
@@ -726,7 +735,7 @@ impl Analyzer<'_> {
 }
 
 /// The column of the groups for a column of their rows.
-fn grouped(column: Typed, name: &str, at: Location, place: Place<'_>) -> Result<Typed, Status> {
+pub(super) fn grouped(column: Typed, name: &str, at: Location, place: Place<'_>) -> Result<Typed, Status> {
     let Some(grouping) = place.grouping else { return Ok(column) };
     let is_same = |key: &Typed| matches!((&key.expr, &column.expr), (Expr::Column(left), Expr::Column(right)) if left == right);
     match grouping.keys.iter().position(|key| is_same(&key.typed)) {

@@ -13,20 +13,34 @@ use crate::parse;
 impl Grouping {
     /// The place of the key that an expression is.
     pub(super) fn key(&self, expr: &Ast, place: Place<'_>) -> Option<usize> {
-        let normal = normal(expr, place);
+        let normal = normal(expr, place, Literals::Typed);
         self.keys.iter().position(|key| key.normal == normal)
+    }
+
+    /// Whether an expression is a key but for literals of other types, which may become the same type.
+    pub(super) fn resembles(&self, expr: &Ast, place: Place<'_>) -> bool {
+        let normal = normal(expr, place, Literals::Untyped);
+        self.keys.iter().any(|key| key.resembling == normal)
     }
 }
 
+/// Whether literals of several types may be the same.
+#[derive(Clone, Copy)]
+pub(super) enum Literals {
+    Typed,
+    Untyped,
+}
+
 /// The expression with columns for its names, values for its literals, and no parentheses.
-pub(super) fn normal(expr: &Ast, place: Place<'_>) -> Ast {
+pub(super) fn normal(expr: &Ast, place: Place<'_>, literals: Literals) -> Ast {
     let mut normal = expr.clone();
-    let _ = VisitMut::visit(&mut normal, &mut Normalizer { place });
+    let _ = VisitMut::visit(&mut normal, &mut Normalizer { place, literals });
     normal
 }
 
 struct Normalizer<'s> {
     place: Place<'s>,
+    literals: Literals,
 }
 
 /// What a part of a normal form is, as the quote of its name. No name of a query has one of these quotes.
@@ -59,7 +73,9 @@ impl Normalizer<'_> {
         let column = |column: usize| Ast::Identifier(marked(Mark::Column, column.to_string()));
         if let Some(named) = self.place.alias(first).ok()? {
             return match named {
-                Named::Expr(expr) => Some((normal(expr, Place { aliases: &[], ..self.place }), 1)),
+                Named::Expr(expr) => {
+                    Some((normal(expr, Place { aliases: &[], ..self.place }, self.literals), 1))
+                }
                 Named::Column(place, _) => Some((column(*place), 1)),
                 Named::Field(..) => None,
             };
@@ -126,7 +142,7 @@ impl VisitorMut for Normalizer<'_> {
                     _ => Vec::new(),
                 };
                 for access in access_chain.iter_mut() {
-                    access_normal(access);
+                    access_normal(access, self.literals);
                 }
                 let is_dot = |access: &&AccessExpr| matches!(access, AccessExpr::Dot(Ast::Identifier(_)));
                 let dots = if names.is_empty() { 0 } else { access_chain.iter().take_while(is_dot).count() };
@@ -140,7 +156,12 @@ impl VisitorMut for Normalizer<'_> {
                 }
             }
             Ast::Value(value) => {
-                if let Some(literal) = literal(&value.value) {
+                if let Some(literal) = literal(&value.value, self.literals) {
+                    *expr = literal;
+                }
+            }
+            Ast::TypedString(typed) if matches!(self.literals, Literals::Untyped) => {
+                if let Some(literal) = literal(&typed.value.value, self.literals) {
                     *expr = literal;
                 }
             }
@@ -158,16 +179,22 @@ impl VisitorMut for Normalizer<'_> {
     }
 }
 
-fn literal(value: &Literal) -> Option<Ast> {
+fn literal(value: &Literal, literals: Literals) -> Option<Ast> {
     let text = match parse::literal(value).ok()? {
         None => "NULL".to_owned(),
+        Some((value, of)) if matches!(literals, Literals::Untyped) && of.is_text_or_bytes() => {
+            format!("{:?}", value.raw())
+        }
+        Some((value, of)) if matches!(literals, Literals::Untyped) && of.is_number() => {
+            format!("{:?}", value.float())
+        }
         Some((value, of)) => format!("{of} {value:?}"),
     };
     Some(Ast::Identifier(marked(Mark::Literal, text)))
 }
 
 /// A field is no column, and the key of a map is of BYTES, however it is written.
-fn access_normal(access: &mut AccessExpr) {
+fn access_normal(access: &mut AccessExpr, literals: Literals) {
     match access {
         AccessExpr::Dot(Ast::Identifier(name)) => {
             *name = marked(Mark::Field, name.value.to_ascii_lowercase());
@@ -176,7 +203,8 @@ fn access_normal(access: &mut AccessExpr) {
             while let Ast::Nested(inner) = index {
                 *index = std::mem::replace(&mut **inner, Ast::Identifier(Ident::new("")));
             }
-            if let Ast::Value(value) = index
+            if matches!(literals, Literals::Typed)
+                && let Ast::Value(value) = index
                 && let Ok(Some((crate::value::Value::Text(text), _))) = parse::literal(&value.value)
             {
                 let bytes = crate::value::Value::Bytes(parse::as_bytes(&text));

@@ -183,7 +183,10 @@ async fn a_name_is_of_one_relation() {
 async fn what_names_could_mean_is_refused_by_name() {
     let database = database().await;
     for (query, what) in [
-        ("SELECT DISTINCT _key AS u FROM t ORDER BY UPPER(u)", "expressions in ORDER BY of SELECT DISTINCT"),
+        ("SELECT DISTINCT _key AS u FROM t ORDER BY UPPER(_key)", "in ORDER BY of SELECT DISTINCT"),
+        ("SELECT CONCAT(_key, 'x') FROM t GROUP BY CONCAT(_key, b'x')", "literals of other types"),
+        ("SELECT 1 / LENGTH(_key) FROM t GROUP BY 1.0 / LENGTH(_key)", "literals of other types"),
+        ("SELECT * EXCEPT (cf) FROM t GROUP BY 1", "numbers in GROUP BY with *"),
         ("SELECT * FROM t JOIN t", "JOIN"),
         ("SELECT * FROM t, t AS u", "JOIN"),
     ] {
@@ -236,4 +239,42 @@ async fn names_of_relations_come_before_columns() {
     let status = database.run(&format!("SELECT user FROM {rows} user"), &[]).await.unwrap_err();
     assert_eq!(status.code(), tonic::Code::Unimplemented, "{status}");
     assert!(status.message().contains("the name `user` of a relation as a value"), "{status}");
+}
+
+#[tokio::test]
+async fn a_star_may_be_of_groups() {
+    let database = database().await;
+    database
+        .expect_of_rows(&[
+            (
+                "SELECT *, COUNT(*) AS c FROM t GROUP BY user, seq HAVING user = 'ada' ORDER BY MAX(seq), user",
+                &["\"ada\", \"b\", 1", "\"ada\", \"d\", 1"],
+            ),
+            ("SELECT t.* EXCEPT (seq) FROM t GROUP BY t.user ORDER BY user", &["\"ada\"", "\"bob\""]),
+        ])
+        .await;
+    database
+        .expect_error_of_rows(&[
+            ("SELECT * FROM t GROUP BY user", "column seq which is neither grouped nor aggregated"),
+            (
+                "SELECT user AS t FROM t GROUP BY t.user",
+                "Cannot GROUP BY field references from SELECT list alias t",
+            ),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn distinct_rows_have_the_order_of_an_expression() {
+    let database = database().await;
+    database
+        .expect_of_rows(&[
+            ("SELECT DISTINCT user AS u FROM t ORDER BY REVERSE(u)", &["\"ada\"", "\"bob\""]),
+            ("SELECT DISTINCT user AS u FROM t ORDER BY UPPER(u) DESC", &["\"bob\"", "\"ada\""]),
+            (
+                "SELECT DISTINCT LENGTH(user) AS user, seq FROM t ORDER BY -user, CONCAT(seq, 'x')",
+                &["3, \"b\"", "3, \"c\"", "3, \"d\""],
+            ),
+        ])
+        .await;
 }
