@@ -8,20 +8,18 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::functions_aggregate::sum::Sum;
-use datafusion::logical_expr::expr::{
-    AggregateFunction, Exists, InSubquery, SetComparison, SetQuantifier, WindowFunction,
-};
+use datafusion::logical_expr::expr::{AggregateFunction, SetComparison, SetQuantifier, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    AggregateUDF, Between, BinaryExpr, Expr, ExprSchemable as _, LogicalPlan, Operator, Subquery,
+    AggregateUDF, Between, BinaryExpr, Expr, ExprSchemable as _, LogicalPlan, Operator,
     WindowFunctionDefinition, binary_expr, dml::CopyTo, expr::InList, lit,
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use super::sum::ExactSum;
-use super::{arithmetic, casts, functions, lists, times};
+use super::{arithmetic, casts, functions, lists, queries, times};
 
 /// Arithmetic of integers has 64 bits, of `u64` it is decimal; it fails where it would wrap. Dates, times and text are not
 /// compared with numbers: `date > 2013-05-01` would compare with the difference, 2007. Values are written as they are, or
@@ -42,6 +40,8 @@ impl AnalyzerRule for ExactRule {
         let analyzed = plan.transform_up_with_subqueries(|plan| {
             let (schema, names) = (merge_schema(&plan.inputs()), NamePreserver::new(&plan));
             let is_condition = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
+            queries::check_join(&plan)?;
+            queries::check_places(&plan)?;
             let exact = plan.map_expressions(|expr| {
                 let name = names.save(&expr);
                 expr.apply(|expr| check(expr, &schema).map(|()| TreeNodeRecursion::Continue))?;
@@ -163,22 +163,7 @@ fn check(expr: &Expr, schema: &DFSchema) -> Result<()> {
             "`{quantifier}` is not supported before a query: write `{} (SELECT …)`, or compare with `(SELECT min(…) …)` or `max`",
             if *quantifier == SetQuantifier::Any { "IN" } else { "NOT IN" }
         ),
-        Expr::Exists(Exists { subquery, .. })
-        | Expr::InSubquery(InSubquery { subquery, .. })
-        | Expr::ScalarSubquery(subquery) => check_subquery(subquery),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses an outer join in a query that reads a column of the outer one: DataFusion moves conditions out of it, past the join.
-fn check_subquery(of: &Subquery) -> Result<()> {
-    let is_outer =
-        |plan: &LogicalPlan| Ok(matches!(plan, LogicalPlan::Join(join) if join.join_type.is_outer()));
-    match !of.outer_ref_columns.is_empty() && of.subquery.exists(is_outer)? {
-        true => plan_err!(
-            "an outer join in a query that reads a column of the outer one is not supported: join the tables outside of it"
-        ),
-        false => Ok(()),
+        expr => queries::check_query(expr),
     }
 }
 

@@ -138,6 +138,38 @@ const FAULTS: &[(&str, Answer, &[&str])] = &[
         Refused("reads a column of the outer one"),
         &["|1|", "|2|", "|3|"],
     ),
+    (
+        "SELECT a FROM t WHERE a NOT IN (SELECT v FROM t) OR b = 3",
+        Refused("`IN` before a query is supported as a condition of its own"),
+        &["|3|"],
+    ),
+    (
+        "SELECT a FROM t WHERE (a IN (SELECT v FROM t)) IS NULL",
+        Refused("`IN` before a query is supported as a condition of its own"),
+        &[],
+    ),
+    (
+        "SELECT a FROM t AS o WHERE EXISTS (SELECT count(*) FROM t WHERE t.v = o.a)",
+        Refused("after EXISTS and IN, an aggregate"),
+        &["|1|", "|2|"],
+    ),
+    (
+        "SELECT a FROM t AS o WHERE EXISTS (SELECT 1 FROM t WHERE t.a = o.a OFFSET 1)",
+        Refused("a limit"),
+        &["|1|", "|2|", "|3|"],
+    ),
+    (
+        "SELECT o.a, n FROM t AS o CROSS JOIN LATERAL (SELECT row_number() OVER (ORDER BY t.a) AS n FROM t WHERE t.a = o.a)",
+        Refused("window functions"),
+        &["|1|1|", "|2|2|", "|3|3|"],
+    ),
+    // Joins.
+    (
+        "SELECT r.a, r.v FROM t AS l RIGHT JOIN t AS r ON l.a = r.a AND l.b = 1 WHERE l.v IS NULL AND r.a > 0",
+        Rows(&["|2||", "|3|2|"]),
+        &["|2||"],
+    ),
+    ("SELECT max(a) FROM t FULL JOIN (SELECT 5 AS a) AS u USING (a)", Refused("joins with USING"), &["|3|"]),
 ];
 
 /// Three rows; in the second, `v` and `s` are NULL.
