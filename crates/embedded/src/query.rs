@@ -37,7 +37,8 @@ pub trait QueryEngine: Send + Sync {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the query is wrong, `UNIMPLEMENTED` if the engine does not run such queries, and `OUT_OF_RANGE` if a value
-    /// cannot be computed. The message names what it is about. Or those of `on_open`.
+    /// cannot be computed; the message names what it is about. `CANCELLED` if the [caller](QueryTables::caller) has gone. Or those of
+    /// `on_open`.
     fn open(
         &self,
         query: &Query,
@@ -104,7 +105,26 @@ impl<'a> QueryTables<'a> {
     }
 }
 
-/// Who waits for the answer of a query: a [`QueryEngine`] asks at least every 10,000 rows, and in sorts, whether they still do.
+/// Who waits for the answer of a query. A [`QueryEngine`] asks at least every 10,000 rows, also while it sorts, whether they still do.
+///
+/// ```
+/// use keyderive_embedded::QueryCaller;
+///
+/// fn total(numbers: impl Iterator<Item = u64>, caller: &QueryCaller) -> Option<u64> {
+///     let mut total = 0;
+///     for number in numbers {
+///         if caller.has_gone() {
+///             return None;
+///         }
+///         total += number;
+///     }
+///     Some(total)
+/// }
+/// // A caller of no call never goes.
+/// assert_eq!(total(1..4, &QueryCaller::default()), Some(6));
+/// ```
+///
+/// A query is prepared for a caller that never goes; and so is one that runs where there are no blocking threads, such as on a paused clock.
 #[derive(Clone, Debug, Default)]
 pub struct QueryCaller(Arc<AtomicBool>);
 

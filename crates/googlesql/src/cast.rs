@@ -135,6 +135,7 @@ pub(crate) fn text(value: &Value) -> String {
         }
         Value::Bool(value) => value.to_string(),
         Value::Date(days) => time::show_date(*days),
+        // In UTC, every timestamp has a text.
         Value::Timestamp(micros) => time::show_timestamp(*micros, &TimeZone::UTC).unwrap_or_default(),
         _ => String::new(),
     }

@@ -304,7 +304,7 @@ fn is_like<T: Copy + PartialEq>(text: &[T], pattern: &LikePattern<T>) -> Result<
             _ => {
                 let Some((after, from)) = last_any else { return Ok(false) };
                 // As often as the text has characters, each time for as many steps as the pattern has.
-                meter::row()?;
+                meter::check_caller()?;
                 last_any = Some((after, from + 1));
                 (at, step) = (from + 1, after);
             }

@@ -962,11 +962,11 @@ fn first_len(is_text: bool, whole: &[u8]) -> usize {
 fn extracted(regex: &Regex, is_text: bool, whole: &[u8], others: usize) -> Result<Option<Vec<u8>>, Status> {
     let (mut at, mut found) = (0, None);
     for number in 0..=others {
-        // After a match at the end there is none, not even an empty one.
+        // A search that has reached the end finds no further match, not even an empty one.
         if number > 0 && at >= whole.len() {
             return Ok(None);
         }
-        meter::row()?;
+        meter::check_caller()?;
         let Some(groups) = regex.captures_at(whole, at) else { return Ok(None) };
         let Some(all) = groups.get(0) else { return Ok(None) };
         at = all.end() + if all.is_empty() { first_len(is_text, &whole[all.end()..]) } else { 0 };
@@ -981,7 +981,7 @@ fn replaced(is_text: bool, regex: &Regex, whole: &[u8], replacement: &[u8]) -> R
     let (mut at, mut last_end) = (0, None);
     while let Some(groups) = regex.captures_at(whole, at) {
         // Each search may read the whole text.
-        meter::row()?;
+        meter::check_caller()?;
         let Some(found) = groups.get(0) else { break };
         out.extend_from_slice(&whole[at..found.start()]);
         if !found.is_empty() || last_end != Some(found.start()) {

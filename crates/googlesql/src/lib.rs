@@ -36,7 +36,7 @@
 //! | tables | `_key`, a `MAP<BYTES, BYTES>` for each column family, of `INT64` for sums, minima and maxima; the fields of a row key schema as columns, and then `_key` is left out of `*` |
 //! | versions | `t(with_history => TRUE)`, with `after`, `after_or_equal`, `before`, `before_or_equal`, `latest_n`; `t(as_of => …)`; `UNPACK((SELECT …))` |
 //! | clauses | `SELECT [DISTINCT]` with `* EXCEPT` and `REPLACE`, subqueries in `FROM`, `UNNEST` as a correlated join, `WHERE`, `GROUP BY`, `HAVING`, `ORDER BY`, `LIMIT` and `OFFSET` |
-//! | expressions | comparisons, `AND`, `OR`, `NOT`, `IS`, `IN`, `IN UNNEST`, `BETWEEN`, `LIKE`, `CASE`, arithmetic, bits of INT64 and BYTES, `DATE + INT64`, `\|\|`, `CAST`, `SAFE_CAST`, subscripts of maps and arrays, fields of structs, array and struct literals with and without types, parameters |
+//! | expressions | comparisons, `AND`, `OR`, `NOT`, `IS`, `IN`, `IN UNNEST`, `BETWEEN`, `LIKE`, `CASE`, arithmetic, `&`, `\|`, `^`, `~`, `<<` and `>>` of INT64 and BYTES, `DATE + INT64`, `\|\|`, `CAST`, `SAFE_CAST`, subscripts of maps and arrays, fields of structs, array and struct literals with and without types, parameters |
 //! | functions | of maps, stored bytes, texts, regular expressions, numbers, arrays, dates and timestamps; `COUNT`, `COUNTIF`, `SUM`, `AVG`, `MIN`, `MAX`, `ANY_VALUE`, `ARRAY_AGG`, `STRING_AGG`, `LOGICAL_AND`, `LOGICAL_OR` |
 //!
 //! Types, NULL and errors are GoogleSQL's: `_key = 'a'` compares BYTES, and a parameter of STRING does not; integer overflow is an error;
@@ -49,7 +49,7 @@
 //! - Time zones are those of the IANA database that the program has in it. Without one, a time is in UTC.
 //! - Regular expressions have no Unicode classes, such as `\p{Greek}`.
 //! - SUM and AVG of floats add in the order of the rows, and fail where a partial sum is out of range; GoogleSQL's reference adds exactly.
-//! - At most 16 CASTs, CASEs, subqueries and the like may be inside of each other.
+//! - At most 16 brackets, CASEs and NOTs may be inside of each other.
 //! - Arrays and structs have no equality and no order.
 //! - There are no logical views, materialized views or protocol buffers, no hash function but `FARM_FINGERPRINT`, and no JSON, HLL, window
 //!   or lambda functions.
@@ -95,7 +95,7 @@ use value::Value;
 
 /// Runs SQL over the tables of an embedded Bigtable: pass it to `Bigtable::with_query_engine`.
 ///
-/// A query ends soon after its caller has gone: between two rows, within some milliseconds.
+/// A query ends within some milliseconds after its caller has gone, with `CANCELLED`.
 #[derive(Clone, Copy, Debug)]
 pub struct Engine {
     memory_limit: usize,

@@ -23,11 +23,8 @@ pub(crate) fn begin(caller: QueryCaller, limit: usize) {
     METER.set(Some(Meter { caller, limit, held: 0 }));
 }
 
-/// Counts a row. Each row that an operator computes is counted, so that a query ends soon after its caller has gone.
-///
-/// # Errors
-/// If the caller has gone.
-pub(crate) fn row() -> Result<(), Status> {
+/// Fails if the caller has gone. Each operator calls it for each row, and so does a function that searches a text many times.
+pub(crate) fn check_caller() -> Result<(), Status> {
     METER.with_borrow(|meter| match meter {
         Some(meter) if meter.caller.has_gone() => Err(Status::cancelled("the caller of the query has gone")),
         _ => Ok(()),

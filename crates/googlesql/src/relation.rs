@@ -95,7 +95,7 @@ impl Plan<'_> {
     /// Calls `emit` with each row, until it breaks or fails, or the caller of the query goes.
     pub(crate) fn run(&self, emit: Emit<'_>) -> Result<(), Status> {
         let emit = &mut |row| {
-            meter::row()?;
+            meter::check_caller()?;
             emit(row)
         };
         match self {
@@ -103,14 +103,14 @@ impl Plan<'_> {
             Self::Scan(scan) => scan.run(emit),
             Self::Unnest { input, array, with_offset, is_outer } => input.run(&mut |row| {
                 let before = bytes(&row);
-                let (elements, at) = match array.value(&row)? {
-                    Value::Array(elements) if !elements.is_empty() => (elements, Some(0)),
-                    _ if *is_outer => (vec![Value::Null], None),
-                    _ => (Vec::new(), None),
+                let (elements, has_places) = match array.value(&row)? {
+                    Value::Array(elements) if !elements.is_empty() => (elements, true),
+                    _ if *is_outer => (vec![Value::Null], false),
+                    _ => (Vec::new(), false),
                 };
                 let _held = meter::hold(before + bytes(&elements))?;
                 for (place, element) in (0..).zip(elements) {
-                    let at = at.map_or(Value::Null, |first: i64| Value::Int64(first + place));
+                    let at = if has_places { Value::Int64(place) } else { Value::Null };
                     // With no room to spare: rows that are kept are many.
                     let mut longer = Vec::with_capacity(row.len() + 1 + usize::from(*with_offset));
                     longer.extend_from_slice(&row);

@@ -73,7 +73,7 @@ async fn queries_hold_what_their_engine_allows() {
         (
             format!(
                 "SELECT {}",
-                nested(10, "'x'", |inner| format!(
+                nested(7, "'x'", |inner| format!(
                     "CONCAT(REPEAT('a', 1000000), CAST(REPEAT('b', 1000000) = {inner} AS STRING))"
                 ))
             ),

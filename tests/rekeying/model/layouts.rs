@@ -96,63 +96,41 @@ impl From<&Salted> for Numbered {
 /// Another salt.
 pub(super) struct SameOrder;
 
-impl Layout for SameOrder {
-    type Old = Keyed;
-    type New = Salted;
-    const IS_ORDERED: bool = true;
-    const BY_ROW: bool = false;
-
-    fn new_key((shop, id): Key) -> Salted {
-        Salted { shop: shop.to_owned(), id }
-    }
-
-    fn key(key: &Salted) -> Key {
-        (shop(&key.shop), key.id)
-    }
-
-    async fn open(client: &Client) -> Rekeyed<Keyed, Salted, Job> {
-        client.rekeyed("jobs", "jobs-new").await.unwrap()
-    }
-
-    fn scan(table: &Rekeyed<Keyed, Salted, Job>, shop: Option<&str>) -> Scan<Salted, Job, Pair<Keyed>> {
-        match shop {
-            None => table.scan(Salted::scan(), Keyed::scan()),
-            Some(shop) => table.scan(Salted::scan().shop(shop), Keyed::scan().shop(shop)),
-        }
-    }
-}
-
 /// The same fields, stored otherwise.
 pub(super) struct OtherFormat;
 
-impl Layout for OtherFormat {
-    type Old = Keyed;
-    type New = Reformatted;
-    const IS_ORDERED: bool = true;
-    const BY_ROW: bool = false;
+macro_rules! ordered {
+    ($layout:ident, $new:ident) => {
+        impl Layout for $layout {
+            type Old = Keyed;
+            type New = $new;
+            const IS_ORDERED: bool = true;
+            const BY_ROW: bool = false;
 
-    fn new_key((shop, id): Key) -> Reformatted {
-        Reformatted { shop: shop.to_owned(), id }
-    }
+            fn new_key((shop, id): Key) -> $new {
+                $new { shop: shop.to_owned(), id }
+            }
 
-    fn key(key: &Reformatted) -> Key {
-        (shop(&key.shop), key.id)
-    }
+            fn key(key: &$new) -> Key {
+                (shop(&key.shop), key.id)
+            }
 
-    async fn open(client: &Client) -> Rekeyed<Keyed, Reformatted, Job> {
-        client.rekeyed("jobs", "jobs-new").await.unwrap()
-    }
+            async fn open(client: &Client) -> Rekeyed<Keyed, $new, Job> {
+                client.rekeyed("jobs", "jobs-new").await.unwrap()
+            }
 
-    fn scan(
-        table: &Rekeyed<Keyed, Reformatted, Job>,
-        shop: Option<&str>,
-    ) -> Scan<Reformatted, Job, Pair<Keyed>> {
-        match shop {
-            None => table.scan(Reformatted::scan(), Keyed::scan()),
-            Some(shop) => table.scan(Reformatted::scan().shop(shop), Keyed::scan().shop(shop)),
+            fn scan(table: &Rekeyed<Keyed, $new, Job>, shop: Option<&str>) -> Scan<$new, Job, Pair<Keyed>> {
+                match shop {
+                    None => table.scan($new::scan(), Keyed::scan()),
+                    Some(shop) => table.scan($new::scan().shop(shop), Keyed::scan().shop(shop)),
+                }
+            }
         }
-    }
+    };
 }
+
+ordered!(SameOrder, Salted);
+ordered!(OtherFormat, Reformatted);
 
 /// The fields in another order.
 pub(super) struct OtherOrder;

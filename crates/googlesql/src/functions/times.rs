@@ -21,6 +21,7 @@ fn zone(argument: Option<&Value>) -> Result<TimeZone, Status> {
 /// A call of a function that is not of a part of a time; `now` is the time of the server.
 pub(super) fn call(arguments: Arguments<'_>, now: i64) -> Result<Typed, Status> {
     let (name, at) = (arguments.name, arguments.at);
+    let is_timestamp = matches!(&arguments.all[..], [time] if time.of == Timestamp);
     // What a function with this end counts.
     let unit = match name.rsplit('_').next() {
         Some("SECONDS") => 1_000_000,
@@ -38,7 +39,9 @@ pub(super) fn call(arguments: Arguments<'_>, now: i64) -> Result<Typed, Status> 
                 time::checked_date(Some(time::day_in(&zone, now))).map(Value::Date)
             })
         }
-        "TIMESTAMP_FROM_UNIX_SECONDS" | "TIMESTAMP_FROM_UNIX_MILLIS" | "TIMESTAMP_FROM_UNIX_MICROS" if matches!(&arguments.all[..], [time] if time.of == Timestamp) => {
+        "TIMESTAMP_FROM_UNIX_SECONDS" | "TIMESTAMP_FROM_UNIX_MILLIS" | "TIMESTAMP_FROM_UNIX_MICROS"
+            if is_timestamp =>
+        {
             Typed::strict(Timestamp, arguments.into_one(&[Timestamp])?, |values| Ok(values[0].clone()))
         }
         "TIMESTAMP_SECONDS"

@@ -1,8 +1,8 @@
 //! Scans of a pair of tables.
 //!
-//! Where both key types have the same fields in the same order, and each sorts its values alike, the rows of both tables are merged by their fields, and the scan
-//! resumes after its last row when the state changes. Otherwise the base table, which nobody writes, is read first, with the rows
-//! of the front table beside it; then the rows of the front table alone.
+//! Where both key types have the same fields in the same order, and each field sorts its values alike in both, the rows of both tables are
+//! merged by their fields, and the scan resumes after its last row when the state changes. Otherwise the base table, which nobody writes,
+//! is read first, with the rows of the front table beside it; then the rows of the front table alone.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
