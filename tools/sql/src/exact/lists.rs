@@ -31,7 +31,7 @@ pub(super) fn apart(expr: Expr, schema: &DFSchema, is_condition: bool) -> Result
     expr.rewrite(&mut Apart { schema, roles: vec![role] })
 }
 
-/// Goes through an expression, and knows the roles of the expressions on the way to the current one.
+/// Rewrites an expression, with the roles of the expressions around the current one.
 struct Apart<'s> {
     schema: &'s DFSchema,
     roles: Vec<Role>,
@@ -60,11 +60,13 @@ fn set_apart(expr: Expr, schema: &DFSchema, role: Role) -> Result<Transformed<Ex
     use Operator::{Eq, GtEq, LtEq, RegexIMatch, RegexMatch, RegexNotIMatch, RegexNotMatch};
     let unless_null = |of| unless_null(of, schema);
     Ok(Transformed::yes(match expr {
+        // DataFusion takes NULL for false, but where a conjunction has `NOT IN` of a query that reads no column of the outer one.
         Expr::InSubquery(of)
-            if !of.subquery.outer_ref_columns.is_empty() && (of.negated || role == Role::Value) =>
+            if role == Role::Value
+                || of.negated && (role == Role::Disjunct || !of.subquery.outer_ref_columns.is_empty()) =>
         {
             return plan_err!(
-                "`IN` of a query that reads a column of the outer one is not supported where NULL and false differ: write `EXISTS` or `NOT EXISTS (SELECT …)`"
+                "`IN` before a query is not supported where NULL and false differ, nor `NOT IN` before one that reads a column of the outer one: write `EXISTS` or `NOT EXISTS (SELECT …)`"
             );
         }
         Expr::InList(InList { expr, mut list, negated }) => {

@@ -88,8 +88,7 @@ const CHECKED: CastOptions<'static> = CastOptions { safe: false, format_options:
 /// Not mended, and without an error: sums of `DECIMAL` wrap beyond 38 digits; sums and averages over windows that slide lose digits of floats,
 /// and stay NaN after one; `= ANY(ARRAY[…])` is false where it is NULL, and so are comparisons of rows and lists that have NULL; an interval
 /// below a day is left out beside a `DATE`, and intervals are compared by their fields; `extract(epoch …)` of more than 68 years is NULL;
-/// `SIMILAR TO` finds parts; casts to integers cut; a `COPY` that fails leaves a file without rows, and csv has one form for NULL and empty
-/// bytes.
+/// `SIMILAR TO` finds parts; casts to integers cut; and a `COPY` that fails leaves a file without rows.
 ///
 /// Two faults of floats stay: `min` and `max` of a group that has NaN can be another value of the group, and `CASE x WHEN 0` and `nullif(x, 0)`
 /// take -0.0 for another value.

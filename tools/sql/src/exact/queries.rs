@@ -1,64 +1,9 @@
 //! Queries inside of expressions, and joins, that DataFusion answers with other rows.
 
-use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNode as _;
 use datafusion::common::{JoinConstraint, JoinType, Result, plan_err};
-use datafusion::logical_expr::expr::{BinaryExpr, Exists, InSubquery};
-use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Subquery};
-
-/// Where an expression stands in a condition.
-#[derive(Clone, Copy, PartialEq)]
-enum Role {
-    /// The condition, or one of those that AND joins.
-    Condition,
-    /// Below OR, where NULL is as good as false.
-    Alternative,
-    /// A value, of which NULL is not false.
-    Value,
-}
-
-/// Refuses `IN (SELECT …)` where DataFusion takes its NULL for false, and that counts.
-pub(super) fn check_places(plan: &LogicalPlan) -> Result<()> {
-    match plan {
-        LogicalPlan::Filter(filter) => check_place(&filter.predicate, Role::Condition),
-        LogicalPlan::Join(join) => {
-            join.filter.iter().try_for_each(|filter| check_place(filter, Role::Alternative))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_place(expr: &Expr, role: Role) -> Result<()> {
-    match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right })
-            if role != Role::Value =>
-        {
-            let role = if *op == Operator::Or { Role::Alternative } else { role };
-            check_place(left, role)?;
-            check_place(right, role)
-        }
-        Expr::Not(of) if role == Role::Condition && matches!(**of, Expr::InSubquery(_)) => Ok(()),
-        Expr::InSubquery(InSubquery { negated, .. }) => {
-            match role == Role::Value || *negated && role != Role::Condition {
-                true => plan_err!(
-                    "`IN` before a query is supported as a condition of its own, and below OR without NOT: elsewhere write `EXISTS (SELECT …)`, or \
-                     join the query's rows"
-                ),
-                false => Ok(()),
-            }
-        }
-        other => {
-            let mut result = Ok(());
-            other.apply_children(|child| {
-                result = check_place(child, Role::Value);
-                Ok(match result {
-                    Ok(()) => TreeNodeRecursion::Continue,
-                    Err(_) => TreeNodeRecursion::Stop,
-                })
-            })?;
-            result
-        }
-    }
-}
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 
 /// Refuses joins whose common columns DataFusion takes from the side that may have none.
 pub(super) fn check_join(plan: &LogicalPlan) -> Result<()> {

@@ -41,7 +41,6 @@ impl AnalyzerRule for ExactRule {
             let (schema, names) = (merge_schema(&plan.inputs()), NamePreserver::new(&plan));
             let is_condition = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
             queries::check_join(&plan)?;
-            queries::check_places(&plan)?;
             let exact = plan.map_expressions(|expr| {
                 let name = names.save(&expr);
                 expr.apply(|expr| check(expr, &schema).map(|()| TreeNodeRecursion::Continue))?;
@@ -122,7 +121,7 @@ fn check_copy(copy: &CopyTo) -> Result<()> {
     let tells_null =
         copy.options.iter().any(|(name, value)| name.ends_with("null_value") && !value.is_empty());
     match copy.file_type.get_ext().as_str() {
-        "csv" if has(DataType::is_string) && !tells_null => plan_err!(
+        "csv" if (has(DataType::is_string) || has(DataType::is_binary)) && !tells_null => plan_err!(
             "csv would have one form for '' and NULL: write `TO '….parquet'`, or say `OPTIONS ('format.null_value' '…')` with text that no row has"
         ),
         "json" if has(DataType::is_floating) => {
@@ -138,7 +137,11 @@ fn check_copy(copy: &CopyTo) -> Result<()> {
 fn has_type(of: &DataType, is: fn(&DataType) -> bool) -> bool {
     is(of)
         || match of {
-            DataType::List(item) | DataType::Map(item, _) => has_type(item.data_type(), is),
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::Map(item, _) => has_type(item.data_type(), is),
+            DataType::Dictionary(_, value) => has_type(value, is),
             DataType::Struct(fields) => fields.iter().any(|field| has_type(field.data_type(), is)),
             _ => false,
         }
