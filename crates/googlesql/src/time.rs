@@ -680,7 +680,7 @@ impl Part {
         })
     }
 
-    /// Adds `count` of the part to a day; `None` if the result is no date, or if DATE_ADD does not take the part.
+    /// Adds `count` of the part to a day; `None` if the result is no date, or if `DATE_ADD` does not take the part.
     pub(crate) fn add_to_date(self, days: i64, count: i64) -> Option<i64> {
         let span = match self {
             Self::Day => Span::new().try_days(count),
