@@ -13,6 +13,7 @@ pub(crate) const ON_STRUCT: &[&str] = &[
     "fingerprint",
     "display",
     "foreign",
+    "rekeyed_from",
     "trait_methods",
     "no_implicit_prelude",
 ];
@@ -26,6 +27,7 @@ pub(crate) const ON_FIELD: &[&str] = &[
     "escape",
     "hash",
     "name",
+    "was",
     "method",
     "with",
     "ts",

@@ -351,8 +351,8 @@ pub mod __private {
     pub use crate::key::generated::*;
     pub use crate::key::{
         Arg, BoundValue, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, FieldValues,
-        Fingerprint, Format, KeyEncoding, KeyField, KeySchema, OwnedRowKey, RawKey, RowKey, RowKeySchema,
-        Salt, SaltHash, SaltPlace, Sql, SqlError, TableKey, Width,
+        Fingerprint, Format, KeyEncoding, KeyField, KeySchema, OwnedRowKey, RawKey, RekeyedFields,
+        RekeyedFrom, RowKey, RowKeySchema, Salt, SaltHash, SaltPlace, Sql, SqlError, TableKey, Width,
     };
     pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Listed, Open, Plan, PlanError, RangeOf};
 }

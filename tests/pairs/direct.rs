@@ -8,7 +8,7 @@ use crate::features::{Feature, Met};
 use crate::layouts::{
     After, AfterInEpochs, BeforeTag, BeforeTagInEpochs, Epochs, First, Layout, Ordered, Plain,
 };
-use crate::reads::{Question, check_points, check_scan, check_select};
+use crate::reads::{Order, Question, check_export, check_points, check_scan, check_select};
 use crate::rows::{Everything, Former, Part, WideKind};
 use crate::world::{Lens, World};
 use crate::writes::{Handles, Keys, warm_up, write, write_many, write_second};
@@ -62,16 +62,23 @@ impl<K: Layout, R: WideKind> Tables<K, R> {
         for _ in 0..3 {
             let range = world.range();
             let question = Question::random(world, range.clone(), true, R::HAS_AGGREGATES);
-            check_scan(world, table, Lens::<R>::whole(), &question, false).await;
+            check_scan(world, table, Lens::<R>::whole(), &question, Order::OfTable, &[]).await;
+            if world.rng.u32(..6) == 0 {
+                check_export(world, table, Lens::<R>::whole(), &question).await;
+            }
             if world.rng.u32(..4) == 0 {
                 check_select(world, table, &question).await;
             }
             let question = Question::random(world, range, false, false);
             match world.rng.u32(..4) {
-                0 => check_scan(world, &self.former, Lens::whole(), &question, true).await,
+                0 => {
+                    let by = [Feature::TwoTypes];
+                    check_scan(world, &self.former, Lens::whole(), &question, Order::OfTable, &by).await;
+                }
                 1 => {
                     let part = table.rows_as::<Part>();
-                    check_scan(world, &part, Lens::<Part>::of_table::<R>(), &question, false).await;
+                    let lens = Lens::<Part>::of_table::<R>();
+                    check_scan(world, &part, lens, &question, Order::OfTable, &[]).await;
                 }
                 _ => {}
             }

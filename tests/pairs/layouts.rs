@@ -40,6 +40,16 @@ impl Range {
         }
     }
 
+    /// Which fields it leaves open: the user, the time, the number.
+    pub(crate) fn open(&self) -> [bool; 3] {
+        match self {
+            Self::All => [true, true, true],
+            Self::Users(users) if users.len() != 1 => [true, true, true],
+            Self::User(_) | Self::Users(_) | Self::Times(..) => [false, true, true],
+            Self::Time(..) => [false, false, true],
+        }
+    }
+
     pub(crate) fn contains(&self, point: Point) -> bool {
         match self {
             Self::All => true,
@@ -127,9 +137,9 @@ macro_rules! layouts {
 layouts! {
     [] Plain [] [] |user, at, seq| (0, user, at, seq);
 
-    [SaltFirst] #[salt(range = 3, over = "user,at")] First [] [] |user, at, seq| (0, user, at, seq);
+    [SaltFirst] #[row_key(rekeyed_from = Plain)] #[salt(range = 3, over = "user,at")] First [] [] |user, at, seq| (0, user, at, seq);
 
-    [SaltBeforeTag] #[row_key(tag = "T")] #[salt(range = 2, position = "front")]
+    [SaltBeforeTag] #[row_key(tag = "T", rekeyed_from = Epochs)] #[salt(range = 2, position = "front")]
     BeforeTag [] [] |user, at, seq| (0, user, at, seq);
 
     [SaltAfter] #[salt(range = 3, after = "user", over = "at,seq")]
@@ -141,6 +151,7 @@ layouts! {
     Epochs [] [] |user, at, seq| (0, user, at, seq);
 
     [SaltAfter Epochs]
+    #[row_key(rekeyed_from = After)]
     #[salt(range = 2, after = "user", over = "at", sep = "!", since(at = 2))]
     #[salt(range = 3, after = "user", over = "at,seq", sep = "!", since(at = 5))]
     AfterInEpochs [reverse_ts] [] |user, at, seq| (0, user, -at, seq);
@@ -150,8 +161,11 @@ layouts! {
     #[salt(range = 2, position = "front", over = "user", sep = "!", since(at = 4))]
     BeforeTagInEpochs [] [row_key(desc)] |user, at, seq| (0, user, at, -seq);
 
-    [SaltFirst] #[row_key(layout = "ordered")] #[salt(range = 3)]
+    [SaltFirst] #[row_key(layout = "ordered", rekeyed_from = BeforeTagInEpochs)] #[salt(range = 3)]
     Ordered [reverse_ts] [row_key(desc)] |user, at, seq| (0, user, -at, -seq);
+
+    [SaltFirst] #[row_key(rekeyed_from = Plain)] #[salt(range = 2, over = "seq")]
+    Turned [reverse_ts] [row_key(desc)] |user, at, seq| (0, user, -at, -seq);
 }
 
 /// Keys of a table that is re-keyed by rows: the user is in the row.

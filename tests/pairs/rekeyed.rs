@@ -10,8 +10,9 @@ use crate::drive::{drive, retried};
 use crate::features::{Feature, Features, Met};
 use crate::layouts::{
     After, AfterInEpochs, BeforeTag, BeforeTagInEpochs, Epochs, First, Layout, Numbered, Ordered, Plain,
+    Turned,
 };
-use crate::reads::{Question, check_points, points};
+use crate::reads::{self, Order, Question, check_points, points};
 use crate::rows::{Former, Kind, Movable, Part, WideKind as _};
 use crate::world::{Lens, World};
 use crate::writes::{Handles, Keys, load, write, write_second};
@@ -22,10 +23,28 @@ const NEW: &str = "rows-new";
 /// Key types of which one is made of the other.
 trait Convert: Layout {
     type Old: Layout + for<'a> From<&'a Self>;
-    /// Whether the keys of both sort the same.
-    const IS_ORDERED: bool;
-    /// Whether the new keys are made of rows.
-    const BY_ROWS: bool = false;
+    /// Whether the new keys have each field in the other direction; none if they are made of rows.
+    const TURNED: Option<[bool; 3]>;
+    const BY_ROWS: bool = Self::TURNED.is_none();
+
+    /// Whether rows of both tables have a common order.
+    fn is_ordered(question: &Question) -> bool {
+        let Some(turned) = Self::TURNED else { return false };
+        let open: Vec<_> = question.open().into_iter().zip(turned).filter(|field| field.0).collect();
+        let is_one_way = open.iter().all(|field| field.1 == open[0].1);
+        is_one_way && question.is_ordered::<Self>() && question.is_ordered::<Self::Old>()
+    }
+
+    /// Scans by one plan, if the new keys declare their fields.
+    async fn check_one_plan<Q: Kind>(
+        _: &mut World,
+        _: &Table<Self, Q, Pair<Self::Old>>,
+        _: Lens<Q>,
+        _: &Question,
+        _: Order,
+        _: &[Feature],
+    ) {
+    }
 
     async fn open(client: &Client) -> Rekeyed<Self::Old, Self, Movable>;
 
@@ -34,22 +53,21 @@ trait Convert: Layout {
 }
 
 macro_rules! conversions {
-    ($($old:ident -> $new:ident $is_ordered:literal;)*) => {$(
-        impl From<$old> for $new {
-            fn from(key: $old) -> Self {
-                Self::of(key.point())
-            }
-        }
-
-        impl From<&$new> for $old {
-            fn from(key: &$new) -> Self {
-                Self::of(key.point())
-            }
-        }
-
+    ($($old:ident -> $new:ident $turned:expr;)*) => {$(
         impl Convert for $new {
             type Old = $old;
-            const IS_ORDERED: bool = $is_ordered;
+            const TURNED: Option<[bool; 3]> = Some($turned);
+
+            async fn check_one_plan<Q: Kind>(
+                world: &mut World,
+                table: &Table<Self, Q, Pair<$old>>,
+                lens: Lens<Q>,
+                question: &Question,
+                order: Order,
+                of_call: &[Feature],
+            ) {
+                reads::check_scan(world, table, lens, question, order, of_call).await;
+            }
 
             async fn open(client: &Client) -> Rekeyed<$old, $new, Movable> {
                 client.rekeyed(OLD, NEW).await.unwrap()
@@ -63,10 +81,11 @@ macro_rules! conversions {
 }
 
 conversions! {
-    Plain -> First true;
-    Epochs -> BeforeTag true;
-    After -> AfterInEpochs false;
-    BeforeTagInEpochs -> Ordered false;
+    Plain -> First [false, false, false];
+    Epochs -> BeforeTag [false, false, false];
+    After -> AfterInEpochs [false, true, false];
+    BeforeTagInEpochs -> Ordered [false, true, false];
+    Plain -> Turned [false, true, true];
 }
 
 /// The user of the key is the name of the row.
@@ -80,8 +99,7 @@ macro_rules! of_rows {
 
         impl Convert for $new {
             type Old = Numbered;
-            const IS_ORDERED: bool = false;
-            const BY_ROWS: bool = true;
+            const TURNED: Option<[bool; 3]> = None;
 
             async fn open(client: &Client) -> Rekeyed<Numbered, Self, Movable> {
                 let key_of = |old: &Numbered, row: &Movable| Self::with_user(row.name(), old.at, old.seq);
@@ -106,14 +124,18 @@ async fn check_scan<N: Convert, Q: Kind>(
     is_paused: bool,
 ) {
     let answer = question.answer(world, lens);
-    let is_ordered = N::IS_ORDERED && question.is_ordered::<N>() && question.is_ordered::<N::Old>();
+    let is_ordered = N::is_ordered(question);
     if !is_ordered && is_paused {
         return;
+    }
+    if !N::BY_ROWS && world.rng.bool() {
+        let order = if is_ordered { Order::OfPair { is_paused } } else { Order::None };
+        return N::check_one_plan(world, table, lens, question, order, of_call).await;
     }
     let is_unordered = !is_ordered || (!is_paused && world.rng.bool());
     let (new, old) = (question.plan::<N>(), question.plan::<N::Old>());
     let scan = || {
-        let scan = question.apply(table.scan(new.clone(), old.clone()));
+        let scan = question.apply(table.scan_both(new.clone(), old.clone()));
         if is_unordered { scan.unordered() } else { scan }
     };
     let mut rows = answer.in_order::<N>(question);
@@ -317,13 +339,14 @@ impl<N: Convert> Run<N> {
 /// A run of each pair of key types in turn.
 pub(crate) async fn run(turn: u64, rng: Rng) -> Met {
     let is_back = turn % 2 == 1;
-    match turn % 7 {
+    match turn % 8 {
         0 => Run::<First>::new(rng).await.run(is_back).await,
         1 => Run::<BeforeTag>::new(rng).await.run(is_back).await,
         2 => Run::<AfterInEpochs>::new(rng).await.run(is_back).await,
         3 => Run::<Ordered>::new(rng).await.run(is_back).await,
         4 => Run::<Epochs>::new(rng).await.run(is_back).await,
         5 => Run::<After>::new(rng).await.run(is_back).await,
+        6 => Run::<Turned>::new(rng).await.run(is_back).await,
         _ => Run::<BeforeTagInEpochs>::new(rng).await.run(is_back).await,
     }
 }

@@ -158,7 +158,7 @@ impl Expected {
                 keys.sort();
                 keys
             };
-            let scan = || events.scan(New::scan(), Old::scan());
+            let scan = || events.scan_both(New::scan(), Old::scan());
             let found: Vec<_> = scan().collect().await.unwrap();
             let keys: Vec<_> = found.iter().map(|(key, _)| key.clone()).collect();
             assert_eq!(keys, ordered, "{state}");
@@ -170,7 +170,7 @@ impl Expected {
             let two: Vec<_> = ordered.iter().take(2).cloned().collect();
             assert_eq!(scan().limit(2).keys_only().collect().await.unwrap(), two, "{state}");
             assert_eq!(scan().count().await.unwrap(), rows.len() as u64, "{state}");
-            let alice = events.scan(New::scan().user("alice"), Old::scan().user("alice"));
+            let alice = events.scan_both(New::scan().user("alice"), Old::scan().user("alice"));
             let of_alice: Vec<_> = ordered.iter().filter(|key| key.user == "alice").cloned().collect();
             assert_eq!(alice.keys_only().collect().await.unwrap(), of_alice, "{state}");
             let late = scan().filter_key(|key| key.at >= 6).keys_only().collect().await.unwrap();
@@ -380,7 +380,7 @@ async fn a_row_type_that_does_not_fit_is_rejected() {
     let placed = open(&client).await.rows_as::<Placed>();
     for error in [
         placed.get(&key(0)).await.unwrap_err(),
-        placed.scan(New::scan(), Old::scan()).collect().await.unwrap_err(),
+        placed.scan_both(New::scan(), Old::scan()).collect().await.unwrap_err(),
     ] {
         assert!(error.is_table_mismatch() && error.to_string().contains("`place`"), "{error}");
     }

@@ -69,7 +69,7 @@ fn copied(progress: &MigrationProgress) -> u64 {
 }
 
 async fn has_all_rows(pages: &Pages, rows: u64) {
-    let found = pages.scan(New::scan(), Old::scan()).collect().await.unwrap();
+    let found = pages.scan_both(New::scan(), Old::scan()).collect().await.unwrap();
     assert_eq!(found.len() as u64, rows);
     assert!(found.iter().all(|(key, row)| *row == page(key.id)));
 }
@@ -201,7 +201,7 @@ async fn writes_during_the_pass_are_not_overwritten() {
         }
     }
     driver.await.unwrap().unwrap();
-    let found = pages.scan(New::scan(), Old::scan()).collect().await.unwrap();
+    let found = pages.scan_both(New::scan(), Old::scan()).collect().await.unwrap();
     assert_eq!(found.len() as u64, ROWS - ROWS.div_ceil(3));
     for (key, row) in found {
         assert_eq!(row, if key.id % 3 == 1 { Page { title: "new".into() } } else { page(key.id) });

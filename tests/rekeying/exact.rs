@@ -72,7 +72,7 @@ async fn a_filter_sees_the_row_that_counts() {
     let jobs = jobs(&client, 3).await;
     drive(&jobs, false, COPYING).await;
     jobs.put(&New { id: 0 }, &job("done")).await.unwrap();
-    let scan = || jobs.scan(New::scan(), Old::scan());
+    let scan = || jobs.scan_both(New::scan(), Old::scan());
     let done = || Job::STATE.equals("done");
     let expected = vec![(New { id: 0 }, job("done"))];
     assert_eq!(scan().matching(done()).collect().await.unwrap(), expected);
@@ -94,7 +94,7 @@ async fn a_row_that_is_put_again_after_its_ttl_is_scanned() {
     drive(&jobs, false, COPYING).await;
     jobs.put(&New { id: 0 }, &job("again")).await.unwrap();
     assert_eq!(jobs.get(&New { id: 0 }).await.unwrap(), Some(job("again")));
-    let scan = || jobs.scan(New::scan(), Old::scan());
+    let scan = || jobs.scan_both(New::scan(), Old::scan());
     assert_eq!(scan().count().await.unwrap(), 3);
     assert_eq!(scan().unordered().count().await.unwrap(), 3);
 }
@@ -115,7 +115,7 @@ async fn a_row_whose_original_goes_during_a_scan_comes_once() {
     let jobs = client.rekeyed::<Old, New, Job>("jobs", "jobs-4").await.unwrap();
     drive(&jobs, false, COPIED).await;
     jobs.put(&New { id: 0 }, &job("again")).await.unwrap();
-    let mut scan = jobs.scan(New::scan(), Old::scan()).unordered().keys_only().stream();
+    let mut scan = jobs.scan_both(New::scan(), Old::scan()).unordered().keys_only().stream();
     let mut times = u64::from(scan.next().await.unwrap().unwrap() == New { id: 0 });
     raw.mutate_row(first, [Mutation::delete_row()]).await.unwrap();
     let mut rows = 1;
@@ -136,7 +136,7 @@ async fn a_filter_of_row_keys_is_refused() {
             drive(&jobs, false, until).await;
         }
         let filter = || RowFilter::chain([RowFilter::row_key_regex("1.*"), RowFilter::latest(1)]);
-        let scan = || jobs.scan(New::scan(), Old::scan()).unordered();
+        let scan = || jobs.scan_both(New::scan(), Old::scan()).unordered();
         let errors = [
             scan().filter(filter()).count().await.unwrap_err(),
             scan().matching(Condition::filter(filter()).not()).count().await.unwrap_err(),
@@ -165,7 +165,7 @@ mod of_rows {
     }
 
     async fn scanned(sales: &Rekeyed<Old, OfShop, Sale>) -> Vec<(OfShop, Sale)> {
-        let scan = sales.scan(OfShop::scan(), Old::scan()).unordered();
+        let scan = sales.scan_both(OfShop::scan(), Old::scan()).unordered();
         let mut rows = scan.collect().await.unwrap();
         rows.sort_by(|one, other| one.0.cmp(&other.0));
         rows
@@ -210,7 +210,8 @@ mod of_rows {
             if let Some(until) = until {
                 drive(&sales, false, until).await;
             }
-            let sample = sales.scan(OfShop::scan(), Old::scan()).unordered().filter(RowFilter::sample(0.5));
+            let sample =
+                sales.scan_both(OfShop::scan(), Old::scan()).unordered().filter(RowFilter::sample(0.5));
             let drawn = sample.collect().await.unwrap().len();
             // Twice drawn, a row passes in one case of four. 22 standard deviations are between a half and a quarter.
             assert!((850..=1_150).contains(&drawn), "{drawn} of {ROWS}");
@@ -260,7 +261,8 @@ mod of_rows {
                 tokio::time::sleep(Duration::from_millis(500)).await;
                 old.put(&Old { id: 1 }, &of_a).await.unwrap();
             };
-            let scan = sales.scan(OfShop::scan(), Old::scan()).unordered().matching(Sale::TOTAL.exists());
+            let scan =
+                sales.scan_both(OfShop::scan(), Old::scan()).unordered().matching(Sale::TOTAL.exists());
             let (rows, ()) = tokio::join!(scan.collect(), replace);
             for (key, row) in rows.unwrap() {
                 assert_eq!(key.shop, row.shop, "{delayed}");

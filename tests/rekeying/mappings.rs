@@ -172,7 +172,7 @@ async fn programs_with_other_conversions_refuse_each_other() {
     let row = Order { total: 0, note: None };
     is_refused(&other.put(&key, &row).await.unwrap_err());
     is_refused(&other.delete(&key).await.unwrap_err());
-    is_refused(&other.scan(exchanged::New::scan(), exchanged::Old::scan()).collect().await.unwrap_err());
+    is_refused(&other.scan_both(exchanged::New::scan(), exchanged::Old::scan()).collect().await.unwrap_err());
     let migration = other.migration();
     for refused in [migration.run().await, migration.finish().await, migration.roll_back().await] {
         is_refused(&refused.unwrap_err());
@@ -214,7 +214,7 @@ async fn a_program_with_other_conversions_writes_nothing_while_rows_are_copied()
     // What it wrote before is in the old table, and was copied by the mapping of the driver.
     let rows = stored(&client, "orders-4").await;
     let orders = open(&client).await.unwrap();
-    assert_eq!(orders.scan(New::scan(), Old::scan()).count().await.unwrap(), rows.len() as u64);
+    assert_eq!(orders.scan_both(New::scan(), Old::scan()).count().await.unwrap(), rows.len() as u64);
     assert!(
         rows.iter().all(|row| New::decode(row.key()).unwrap().shop < 5_000_000),
         "written by the other mapping"

@@ -76,11 +76,11 @@ paused! {
 async fn rows_are_found_in_no_order_where_the_fields_have_another_order() {
     let client = Client::embedded();
     let events = orders(&client, 600).await;
-    let error = events.scan(New::scan(), Old::scan()).collect().await.unwrap_err();
+    let error = events.scan_both(New::scan(), Old::scan()).collect().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     assert!(error.to_string().contains("the field `shop` is in the place of `order`"), "{error}");
     let all = async || {
-        let mut keys = events.scan(New::scan(), Old::scan()).unordered().keys_only().collect().await.unwrap();
+        let mut keys = events.scan_both(New::scan(), Old::scan()).unordered().keys_only().collect().await.unwrap();
         keys.sort_by_key(|key| key.order);
         keys
     };
@@ -99,7 +99,7 @@ async fn rows_are_found_in_no_order_where_the_fields_have_another_order() {
 async fn a_scan_in_no_order_ends_when_the_state_changes() {
     let client = Client::embedded();
     let events = orders(&client, 2000).await;
-    let mut rows = events.scan(New::scan(), Old::scan()).unordered().stream();
+    let mut rows = events.scan_both(New::scan(), Old::scan()).unordered().stream();
     assert!(rows.next().await.unwrap().is_ok());
     events.migration().run().await.unwrap();
     let mut ended = None;
@@ -115,12 +115,12 @@ async fn both_plans_of_a_scan_select_the_same_rows() {
     let client = Client::embedded();
     let events = orders(&client, 20).await;
     let one_shop = || New::scan().shop("shop-1");
-    let error = events.scan(one_shop(), Old::scan()).unordered().collect().await.unwrap_err();
+    let error = events.scan_both(one_shop(), Old::scan()).unordered().collect().await.unwrap_err();
     assert!(error.to_string().contains("only the one of the old keys selects"), "{error}");
-    let error = events.scan(New::scan(), Old::scan().order(1)).unordered().collect().await.map(drop);
+    let error = events.scan_both(New::scan(), Old::scan().order(1)).unordered().collect().await.map(drop);
     assert!(error.is_ok(), "the plan of the table that is not read may be wider: {error:?}");
     events.migration().run().await.unwrap();
-    let error = events.scan(New::scan(), Old::scan().order(1)).unordered().collect().await.unwrap_err();
+    let error = events.scan_both(New::scan(), Old::scan().order(1)).unordered().collect().await.unwrap_err();
     assert!(error.to_string().contains("only the one of the new keys selects"), "{error}");
 }
 
@@ -379,7 +379,7 @@ mod of_rows {
                 assert_eq!(sales.get(&other).await.unwrap(), None, "{order}");
                 assert!(!sales.exists(&other).await.unwrap());
             }
-            let all = sales.scan(OfShop::scan(), keys::Old::scan()).unordered().collect().await.unwrap();
+            let all = sales.scan_both(OfShop::scan(), keys::Old::scan()).unordered().collect().await.unwrap();
             assert_eq!(all.len() as u64, rows);
             assert!(all.iter().all(|(key, row)| key.shop == row.shop));
         };
@@ -551,7 +551,7 @@ mod of_one_table {
         let orders = client.rekeyed::<Tagged, Salted, Order>("t", "t").await.unwrap();
         orders.migration().lease(LEASE).run().await.unwrap();
         orders.put(&Salted { order: 50 }, &ORDER).await.unwrap();
-        assert_eq!(orders.scan(Salted::scan(), Tagged::scan()).count().await.unwrap(), 51);
+        assert_eq!(orders.scan_both(Salted::scan(), Tagged::scan()).count().await.unwrap(), 51);
         neighbours.put(&Neighbour { id: 8 }, &ORDER).await.unwrap();
         orders.migration().finish().await.unwrap();
         // The table is not stamped with the old type, so that no program writes rows of it.
@@ -600,7 +600,7 @@ mod turned {
         let orders = client.rekeyed::<Old, New, Order>("orders", "orders-turned").await.unwrap();
         let check = async |state| {
             assert_eq!(orders.migration().state().await.unwrap(), state);
-            let scan = || orders.scan(New::scan(), Old::scan());
+            let scan = || orders.scan_both(New::scan(), Old::scan());
             for scan in [scan().limit(3), scan().reversed().limit(3), scan()] {
                 let error = scan.collect().await.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{state} {error}");

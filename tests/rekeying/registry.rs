@@ -349,7 +349,7 @@ async fn check_keys_in_each_state(client: Client, has_schemas: bool) {
             assert!(expected.contains(&(stored.len() as u64)), "{state}: {table} has {}", stored.len());
         }
         let expected = if state == State::Paused { ROWS } else { ROWS - 1 };
-        assert_eq!(events.scan(New::scan(), Old::scan()).count().await.unwrap(), expected, "{state}");
+        assert_eq!(events.scan_both(New::scan(), Old::scan()).count().await.unwrap(), expected, "{state}");
     }
     let new = client.table::<New, Event>("events-16");
     assert_eq!(new.verify().await.unwrap().row_key_schema, has_schemas);
@@ -464,7 +464,7 @@ async fn finish_and_roll_back_at_the_same_time_leave_a_table() {
         });
         sleep(LEASE * 6).await;
         let events = open_again(&bigtable.client()).await.unwrap();
-        assert_eq!(events.scan(New::scan(), Old::scan()).count().await.unwrap(), ROWS, "{head_start}");
+        assert_eq!(events.scan_both(New::scan(), Old::scan()).count().await.unwrap(), ROWS, "{head_start}");
         assert!(back.is_ok() || finished.is_ok(), "{back:?} {finished:?}");
     }
 }
@@ -563,7 +563,7 @@ async fn whatever_request_a_driver_dies_at_the_next_one_ends() {
                 ended.unwrap_or_else(|error| panic!("{what} {state}: {error}"));
                 sleep(LEASE * 3).await;
                 for events in [&running, &next] {
-                    let rows = events.scan(New::scan(), Old::scan()).count().await;
+                    let rows = events.scan_both(New::scan(), Old::scan()).count().await;
                     assert_eq!(rows.unwrap(), ROWS, "{what} {state}");
                 }
                 let found = match migration.state().await.unwrap() {

@@ -447,8 +447,8 @@ impl World {
 
     async fn check_pair(&self, rng: &mut Rng, question: &Question, pair: &Rekeyed<Old, New, Wide>) {
         let part = pair.rows_as::<Part>();
-        let part = || part.scan(New::scan(), Old::scan());
-        self.check(rng, question, || pair.scan(New::scan(), Old::scan()), part).await;
+        let part = || part.scan_both(New::scan(), Old::scan());
+        self.check(rng, question, || pair.scan_both(New::scan(), Old::scan()), part).await;
     }
 }
 

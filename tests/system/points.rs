@@ -67,8 +67,8 @@ impl Scanned for Direct {
 impl Scanned for Pair<Old> {
     fn scan(table: &Table<New, Event, Self>, user: Option<&'static str>) -> Scan<New, Event, Self> {
         match user {
-            None => table.scan(New::scan(), Old::scan()),
-            Some(user) => table.scan(New::scan().user(user), Old::scan().user(user)),
+            None => table.scan_both(New::scan(), Old::scan()),
+            Some(user) => table.scan_both(New::scan().user(user), Old::scan().user(user)),
         }
     }
 }

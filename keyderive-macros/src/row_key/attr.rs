@@ -27,6 +27,8 @@ pub(super) struct StructAttrs {
     pub(super) krate: Attr<Path>,
     pub(super) allow: Allowed,
     pub(super) display: Attr<()>,
+    /// The key type whose place it takes.
+    pub(super) rekeyed_from: Attr<Path>,
     pub(super) trait_methods: Attr<()>,
     pub(super) no_implicit_prelude: Attr<()>,
     pub(super) layout: Attr<KeyEncoding>,
@@ -49,6 +51,7 @@ impl StructAttrs {
             fingerprint: Attr::none("fingerprint"),
             foreign: Foreign::default(),
             display: Attr::none("display"),
+            rekeyed_from: Attr::none("rekeyed_from"),
             trait_methods: Attr::none("trait_methods"),
             no_implicit_prelude: Attr::none("no_implicit_prelude"),
             faulty: false,
@@ -122,6 +125,11 @@ impl StructAttrs {
         // #[row_key(display)]
         } else if meta.path.is_ident("display") {
             flag(cx, meta, &mut self.display)?;
+        // #[row_key(rekeyed_from = OldKey)]
+        } else if meta.path.is_ident("rekeyed_from") {
+            if let Some(old) = value::<Path>(cx, meta, "the old key type, such as rekeyed_from = OldKey")? {
+                self.rekeyed_from.set(cx, old.clone(), old);
+            }
         // #[row_key(trait_methods)]
         } else if meta.path.is_ident("trait_methods") {
             flag(cx, meta, &mut self.trait_methods)?;
@@ -150,6 +158,8 @@ pub(super) struct FieldAttrs {
     pub(super) escape: Attr<()>,
     pub(super) hash: Attr<()>,
     pub(super) name: Attr<LitStr>,
+    /// The field of the old key whose values it takes.
+    pub(super) was: Attr<Ident>,
     pub(super) method: Attr<Ident>,
     pub(super) with: Attr<WithAttr>,
     pub(super) ts: Attr<TsAttr>,
@@ -176,6 +186,7 @@ impl FieldAttrs {
             escape: Attr::none("escape"),
             hash: Attr::none("hash"),
             name: Attr::none("name"),
+            was: Attr::none("was"),
             method: Attr::none("method"),
             with: Attr::none("with"),
             ts: Attr::none("ts"),
@@ -246,6 +257,17 @@ impl FieldAttrs {
                 }
                 Some(name) => self.name.set(cx, name.clone(), name),
                 None => {}
+            }
+        // #[row_key(was = "user_id")]
+        } else if meta.path.is_ident("was") {
+            if let Some(was) = value::<LitStr>(cx, meta, "a string, such as was = \"user_id\"")? {
+                match was.parse::<Ident>() {
+                    Ok(ident) => self.was.set(cx, was, ident),
+                    Err(_) => cx.error(
+                        was,
+                        "this cannot be the name of a field; write that of the old key's, such as \"user_id\"",
+                    ),
+                }
             }
         // #[row_key(method = "by_user")]
         } else if meta.path.is_ident("method") {

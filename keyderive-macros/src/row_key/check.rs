@@ -25,6 +25,7 @@ pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
     methods_do_not_collide(cx, key);
     display_is_text(cx, key);
     pads_fit(cx, key);
+    fields_come_from_an_old_key(cx, key);
     for field in &key.fields {
         let errors = cx.error_count();
         one_format(cx, field);
@@ -88,6 +89,51 @@ fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
             } else {
                 taken.insert(method, &field.name);
             }
+        }
+    }
+}
+
+/// A key that takes the place of another has the values of its fields, each once, as values of their own.
+fn fields_come_from_an_old_key(cx: &Ctxt, key: &Key<'_>) {
+    let Some(old) = key.attrs.rekeyed_from.tokens() else {
+        if key.attrs.faulty {
+            return;
+        }
+        for field in &key.fields {
+            if let Some(was) = field.attrs.was.tokens() {
+                cx.error(
+                    was,
+                    "`was` names a field of the key type whose place this one takes; add `#[row_key(rekeyed_from = OldKey)]` to the struct",
+                );
+            }
+        }
+        return;
+    };
+    if let Some(param) = key.input.generics.lifetimes().next() {
+        cx.error(
+            &param.lifetime,
+            "a key that takes the place of another owns its fields: the keys of rows are converted to it; write `String` or `Vec<u8>` for what it borrows",
+        );
+    }
+    if let Some(hashed) = key.fields.iter().find(|field| field.is_hashed()) {
+        let message = format!(
+            "the old key of a row is made from the new one, and the value of `{}` cannot be read back from its hash; remove `hash`, or `rekeyed_from` and copy the table",
+            hashed.name
+        );
+        cx.error(hashed.attrs.hash.tokens().unwrap_or(old), message);
+    }
+    let mut taken: HashMap<String, &str> = HashMap::new();
+    for field in &key.fields {
+        let source = unraw(&field.old_ident());
+        match taken.get(&source) {
+            Some(other) => cx.error(
+                field.attrs.was.tokens().cloned().unwrap_or_else(|| field.ident.to_token_stream()),
+                format_args!(
+                    "`{other}` and `{}` both take the values of the old `{source}`; name another field with `was`",
+                    field.name
+                ),
+            ),
+            None => _ = taken.insert(source, &field.name),
         }
     }
 }

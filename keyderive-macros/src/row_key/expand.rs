@@ -1,5 +1,6 @@
 //! Generates the code of a key type: one `const` with the impls, and the scan builder beside it.
 
+mod rekeyed;
 mod scan;
 
 use keyderive_layout::key_rules::KeyEncoding;
@@ -37,6 +38,8 @@ pub(super) fn row_key(key: &Key<'_>) -> TokenStream {
     let display = display(key, &private);
 
     let table_key = table_key(key, &private);
+    let rekeyed = rekeyed::impls(key, &private);
+    let rekeyed_items = rekeyed::items(key, &private);
 
     // With the struct's own span, a deprecated struct is not reported in our impl.
     let name = quote_spanned!(name.span()=> #name);
@@ -62,6 +65,7 @@ pub(super) fn row_key(key: &Key<'_>) -> TokenStream {
                 type Decoded<#lifetime> = #decoded;
                 type Scan = #scan;
                 const SCHEMA: &'static #private::KeySchema = __SCHEMA;
+                #rekeyed_items
 
                 #encode
 
@@ -74,6 +78,8 @@ pub(super) fn row_key(key: &Key<'_>) -> TokenStream {
             }
 
             #table_key
+
+            #rekeyed
 
             #display
 

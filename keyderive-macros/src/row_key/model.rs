@@ -194,6 +194,11 @@ impl<'a> Field<'a> {
         self.attrs.name.get().map_or_else(|| self.name.clone(), LitStr::value)
     }
 
+    /// The field of the old key whose values it takes, if its key takes the place of another.
+    pub(super) fn old_ident(&self) -> Ident {
+        self.attrs.was.get().unwrap_or(self.ident).clone()
+    }
+
     /// The type with all its lifetimes replaced by one.
     pub(super) fn type_at(&self, lifetime: &Lifetime) -> TokenStream {
         replace_lifetimes(self.ty.to_token_stream(), lifetime)

@@ -102,13 +102,20 @@ pub struct RawWriter {
     inner: Arc<WriterInner>,
 }
 
-/// Tells a writer whether its rows still go to the table that it began with.
-pub(crate) trait WriterWatch: Send + Sync {
+/// Where a writer's rows go, and whether that is still the table that it began with.
+pub(crate) trait WriterTarget: Send + Sync {
     /// Called before a batch of `rows` rows is sent.
     ///
     /// # Errors
     /// If they must not be sent.
-    fn before<'a>(&'a self, client: &'a Client, rows: usize) -> WatchFuture<'a>;
+    fn before<'a>(&'a self, client: &'a Client, rows: usize) -> WriterFuture<'a, Result<(), Error>>;
+
+    /// Sends a batch; returns the outcomes of its rows in their order.
+    fn send<'a>(
+        &'a self,
+        client: &'a Client,
+        entries: &'a Entries,
+    ) -> WriterFuture<'a, Vec<Result<(), Error>>>;
 
     /// Called after `rows` rows were sent; `not_written` of them are certainly not written.
     fn after(&self, rows: usize, not_written: usize);
@@ -117,11 +124,11 @@ pub(crate) trait WriterWatch: Send + Sync {
     ///
     /// # Errors
     /// If rows that were written may be in a table that is not read.
-    fn end(&self) -> WatchFuture<'_>;
+    fn end(&self) -> WriterFuture<'_, Result<(), Error>>;
 }
 
-/// What a [`WriterWatch`] asks for.
-pub(crate) type WatchFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+/// What a [`WriterTarget`] does.
+pub(crate) type WriterFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl RawWriter {
     pub(super) fn new(client: Client, table: Route, settings: WriterSettings) -> Self {
@@ -133,7 +140,7 @@ impl RawWriter {
                 entries: FlowControl::new(settings.entries_in_flight, 64),
                 bytes: FlowControl::new(settings.bytes_in_flight, 64 * 1024),
                 settings,
-                watch: None,
+                target: None,
                 state: Mutex::new(State { batch, ..State::default() }),
                 yield_requested: AtomicBool::new(false),
                 ended: Notify::new(),
@@ -141,10 +148,10 @@ impl RawWriter {
         }
     }
 
-    /// Adds a watch to a writer that has not been used yet.
-    pub(crate) fn watched_by(mut self, watch: impl WriterWatch + 'static) -> Self {
+    /// The same, to another target, if it has not been used yet.
+    pub(crate) fn to(mut self, target: impl WriterTarget + 'static) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
-            inner.watch = Some(Box::new(watch));
+            inner.target = Some(Box::new(target));
         }
         self
     }
@@ -245,8 +252,8 @@ impl RawWriter {
     pub async fn flush(&self) -> Result<u64, WriteErrors> {
         self.inner.send();
         self.inner.wait_for_sent().await;
-        let unread = match &self.inner.watch {
-            Some(watch) => watch.end().await.err(),
+        let unread = match &self.inner.target {
+            Some(target) => target.end().await.err(),
             None => None,
         };
         Outcomes { unread, ..std::mem::take(&mut self.inner.state().outcomes) }.into_result()
@@ -371,7 +378,8 @@ struct WriterInner {
     client: Client,
     table: Route,
     settings: WriterSettings,
-    watch: Option<Box<dyn WriterWatch>>,
+    /// The table itself, if there is none.
+    target: Option<Box<dyn WriterTarget>>,
     entries: FlowControl,
     bytes: FlowControl,
     state: Mutex<State>,
@@ -605,24 +613,21 @@ impl InFlightBatch {
     }
 
     async fn run(mut self) {
-        let WriterInner { client, table, settings, watch, .. } = &*self.inner;
+        let WriterInner { client, table, settings, target, .. } = &*self.inner;
         let (client, rows) = (client.with_in_flight(self.guard.clone()), self.entries.len());
-        let checked = match watch {
-            Some(watch) => watch.before(&client, rows).await,
-            None => Ok(()),
-        };
-        let outcomes = match checked {
-            Ok(()) => {
-                let outcomes = client.send_entries(table, &self.entries).await;
-                if let Some(watch) = watch {
+        let outcomes = match target {
+            None => client.send_entries(table, &self.entries).await,
+            Some(target) => match target.before(&client, rows).await {
+                Ok(()) => {
+                    let outcomes = target.send(&client, &self.entries).await;
                     let is_unwritten = |outcome: &&Result<(), Error>| {
                         outcome.as_ref().is_err_and(|error| !error.is_outcome_unknown())
                     };
-                    watch.after(rows, outcomes.iter().filter(is_unwritten).count());
+                    target.after(rows, outcomes.iter().filter(is_unwritten).count());
+                    outcomes
                 }
-                outcomes
-            }
-            Err(error) => vec![Err(error); rows],
+                Err(error) => vec![Err(error); rows],
+            },
         };
         let state = &mut *self.inner.state();
         let entries = std::mem::take(&mut self.entries);

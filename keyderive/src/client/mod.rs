@@ -117,7 +117,7 @@ pub use builder::{ClientBuilder, ConnectionCount};
 #[doc(hidden)]
 pub use builder::{connected_by, connected_by_clock};
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
-pub(crate) use bulk::{WatchFuture, WriterWatch};
+pub(crate) use bulk::{WriterFuture, WriterTarget};
 pub(crate) use cache::Freshness;
 use cache::TableCache;
 pub(crate) use connections::Clock;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{DynKey, KeyLayout, LayoutError, Value};
+use super::{DynKey, FieldPairs, KeyLayout, LayoutError, Value};
 use crate::key::{DecodeError, EncodeError, Field, FieldValues, KeySchema, TimeUnit};
 
 /// Maps keys of one [`KeyLayout`] to keys of another, by the names of the fields: for copies, comparisons and re-keyings of dynamic tables.
@@ -278,6 +278,12 @@ impl KeyMapping {
             }
         }
         Ok(())
+    }
+
+    /// Which fields of both keys have the same values; none if there is [no way back](Self::check_reversible).
+    pub(crate) fn pairs(&self) -> Option<FieldPairs> {
+        let in_new = self.back.clone().ok()?;
+        Some(FieldPairs::new(&self.old, &self.new, in_new))
     }
 
     pub(crate) fn append_new_key(&self, old: &[u8], out: &mut Vec<u8>) -> Result<(), MappingError> {

@@ -21,6 +21,8 @@ mod key;
 #[cfg(feature = "client")]
 mod mapping;
 #[cfg(feature = "client")]
+mod pairing;
+#[cfg(feature = "client")]
 mod read;
 #[cfg(feature = "client")]
 mod row;
@@ -39,6 +41,8 @@ pub use self::filter::{KeyFilter, KeyTest};
 pub use self::key::{DynKey, KeyLayout, KeyStart};
 #[cfg(feature = "client")]
 pub use self::mapping::{KeyMapping, MappingError};
+#[cfg(feature = "client")]
+pub(crate) use self::pairing::{FieldPairs, OldPlan};
 #[cfg(feature = "client")]
 pub(crate) use self::read::DynReader;
 #[cfg(feature = "client")]

@@ -151,13 +151,21 @@ impl Field {
         }
     }
 
-    /// Whether two fields sort the same values alike, however many bytes each takes.
-    pub(crate) fn sorts_as(&self, other: &Self) -> bool {
-        let stored = |field: &Self| (field.format, field.width, field.order);
-        let kind = |field: &Self| std::mem::discriminant(&field.values);
-        let is_stored_alike = stored(self) == stored(other) && self.hash_of == other.hash_of;
-        let [one, same] = [self, other].map(Self::is_descending);
-        is_stored_alike || (kind(self) == kind(other) && one.is_some() && one == same)
+    /// Whether two fields with the same values sort them in opposite directions, however many bytes each takes: `Some(false)` if they sort
+    /// them alike. None if the one order says nothing of the other.
+    pub(crate) fn is_turned(&self, other: &Self) -> Option<bool> {
+        let is_same_kind = match (self.values, other.values) {
+            (FieldValues::Codes(one), FieldValues::Codes(other)) => one == other,
+            (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
+        };
+        if !is_same_kind {
+            return None;
+        }
+        let stored = |field: &Self| (field.format, field.width, field.order, field.hash_of);
+        if stored(self) == stored(other) {
+            return Some(false);
+        }
+        Some(self.is_descending()? != other.is_descending()?)
     }
 
     /// The format in words, and how the order changes the value `v`.

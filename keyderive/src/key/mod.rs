@@ -15,6 +15,7 @@ mod format;
 mod key_type;
 pub(crate) mod ordered;
 mod raw_key;
+mod rekeyed;
 mod row_key;
 mod salt;
 mod schema;
@@ -38,6 +39,9 @@ pub use keyderive_farmhash::fingerprint64;
 #[doc(no_inline)]
 pub use keyderive_macros::{KeyField, RowKey};
 pub use raw_key::{ParseKeyError, RawKey};
+#[doc(hidden)]
+pub use rekeyed::RekeyedFields;
+pub use rekeyed::RekeyedFrom;
 #[doc(no_inline)]
 pub use row_key::RowKey;
 pub use row_key::{OwnedRowKey, TableKey};

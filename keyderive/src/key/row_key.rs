@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::error::{DecodeError, EncodeError};
 use super::format::KeyEncoding;
+use super::rekeyed::RekeyedFields;
 use super::schema::{Fingerprint, KeySchema};
 use super::sql::{RowKeySchema, Sql, SqlError};
 
@@ -49,6 +50,14 @@ pub trait RowKey {
 
     /// The layout of the key.
     const SCHEMA: &'static KeySchema;
+
+    /// The names of the fields in the struct, if the schema has others.
+    #[doc(hidden)]
+    const FIELD_NAMES: &'static [&'static str] = &[];
+
+    /// The key type whose place it takes, with `#[row_key(rekeyed_from = …)]`.
+    #[doc(hidden)]
+    const REKEYED_FROM: Option<RekeyedFields> = None;
 
     /// Appends the row key to `out`; on an error `out` is unchanged.
     ///

@@ -79,6 +79,17 @@ pub struct Explain {
     /// The buckets of these requests in words, if the salt depends on the time.
     #[serde(skip)]
     labels: Vec<String>,
+    /// While the table is re-keyed, how its old table is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<Box<OldTable>>,
+}
+
+/// How the old table of a re-keying is read.
+#[derive(Clone, Debug, Serialize)]
+struct OldTable {
+    table: String,
+    #[serde(flatten)]
+    explain: Explain,
 }
 
 /// The options of a table's scan.
@@ -168,6 +179,12 @@ impl Explain {
         self.order.as_deref()
     }
 
+    /// The same, with how the old table of a re-keying is read.
+    #[cfg(feature = "client")]
+    pub(crate) fn and_old(self, table: String, explain: Self) -> Self {
+        Self { old: Some(Box::new(OldTable { table, explain })), ..self }
+    }
+
     pub(super) fn of(selection: &Selection, options: ExplainOptions) -> Self {
         let words = Describer { selection, schema: selection.schema };
         let CountedRequests { requests, request_count, row_items, buckets, has_more } =
@@ -212,6 +229,7 @@ impl Explain {
             many_row_items: Some(row_items).filter(|count| *count > MANY_ROW_ITEMS),
             requests,
             labels,
+            old: None,
         }
     }
 }
@@ -451,7 +469,9 @@ impl fmt::Display for Explain {
                 line(f, "reads", &format_args!("nothing: {}; no request is sent", self.why_nothing()))
             }
             _ => self.write_run(f),
-        }
+        }?;
+        let Some(OldTable { table, explain }) = self.old.as_deref() else { return Ok(()) };
+        write!(f, "\nuntil it is re-keyed, in `{table}`: {explain}")
     }
 }
 

@@ -34,8 +34,12 @@ pub(crate) use page_token::Pages;
 use position::Position;
 pub(crate) use request::RequestSize;
 pub(crate) use request_batches::RequestBatches;
+#[cfg(feature = "client")]
+use selection::Constraint;
 use selection::Selection;
 
+#[cfg(feature = "client")]
+use crate::key::Cut;
 use crate::key::Field;
 
 /// Requests to a table for exactly the rows that satisfy a scan's constraints.
@@ -131,6 +135,22 @@ impl<K: ?Sized> Plan<K> {
         (self.selection.schema, self.selection.fixed())
     }
 
+    /// What the fixed fields are stored as, from the left, and the cuts that a range or a prefix makes in the next one.
+    #[cfg(feature = "client")]
+    pub(crate) fn constraints(
+        &self,
+    ) -> (impl Iterator<Item = impl Iterator<Item = &[u8]>>, Option<&(Cut, Cut)>) {
+        let Selection { encodings, cuts, .. } = &self.selection;
+        ((0..encodings.fields()).map(|at| encodings.all(at)), cuts.as_ref())
+    }
+
+    /// The fields that are not fixed to one value, by their index.
+    pub(crate) fn open_fields(&self) -> impl Iterator<Item = usize> {
+        let Selection { schema, encodings, .. } = &self.selection;
+        let is_constant = |at: &usize| *at < encodings.fields() && encodings.count(*at) == 1;
+        (0..schema.fields().len()).filter(move |at| !is_constant(at))
+    }
+
     /// Whether nothing is constrained.
     pub(crate) fn is_unconstrained(&self) -> bool {
         let Selection { constraints, window, after, .. } = &self.selection;
@@ -167,14 +187,12 @@ impl<K: ?Sized> Plan<K> {
     /// other direction, and an unordered one is not sorted.
     #[must_use]
     pub fn order(&self) -> Vec<SortField> {
-        let Selection { schema, encodings, .. } = &self.selection;
         if !self.is_ordered() {
             return Vec::new();
         }
-        let is_constant = |at: usize| at < encodings.fields() && encodings.count(at) == 1;
-        let fields = schema.fields().iter().enumerate().filter(|(at, _)| !is_constant(*at));
-        fields
-            .map_while(|(index, field)| Some(SortField { index, is_descending: field.is_descending()? }))
+        let fields = self.selection.schema.fields();
+        self.open_fields()
+            .map_while(|index| Some(SortField { index, is_descending: fields[index].is_descending()? }))
             .collect()
     }
 
@@ -285,6 +303,24 @@ impl<K: ?Sized> Plan<K> {
         self.resumed(Position::of(&self.selection, key, reversed))
     }
 
+    /// As [`after_row`](Self::after_row), past all rows that have the values of that row in the first `fields` fields.
+    #[cfg(feature = "client")]
+    pub(crate) fn after_value(&self, key: &[u8], fields: usize, reversed: bool) -> Self {
+        self.resumed(Position::after_value(&self.selection, key, fields, reversed))
+    }
+
+    /// The stored keys of which one is that of the row after which this part begins in a direction: with each bucket, of which the row has one.
+    #[cfg(feature = "client")]
+    pub(crate) fn keys_before(&self, reversed: bool) -> impl Iterator<Item = Vec<u8>> {
+        let Selection { schema, after, .. } = &self.selection;
+        let after = after.iter().find(move |after| after.is_reversed() == reversed);
+        let is_whole = !self.is_ordered();
+        let buckets = move || schema.all_buckets().into_iter().filter(move |_| !is_whole).map(Some);
+        after.into_iter().flat_map(move |after| {
+            std::iter::once(None).chain(buckets()).map(|bucket| after.stored_key(schema, bucket))
+        })
+    }
+
     fn resumed(&self, position: Position) -> Self {
         let mut selection = self.selection.clone();
         selection.resume_after(position);
@@ -312,6 +348,43 @@ impl<K: ?Sized> Plan<K> {
     pub(crate) fn untyped(self) -> Plan<()> {
         Plan::from_selection(self.selection)
     }
+
+    /// The parts of the plan between some places in the first field that is not fixed, each of which has a name.
+    #[cfg(feature = "client")]
+    pub(crate) fn split_at(&self, mut places: Vec<(Cut, String)>) -> Vec<Self> {
+        let (start, end) = self.selection.cuts.clone().unwrap_or((Cut::First, Cut::Last));
+        let raw = |cut: &Cut| match cut {
+            Cut::Before(raw) | Cut::After(raw) | Cut::AfterPrefix(raw) => Some(raw.clone()),
+            Cut::First | Cut::Last => None,
+        };
+        places.retain(|(cut, _)| {
+            let Some(at) = raw(cut) else { return false };
+            let is_before_end = match &end {
+                Cut::AfterPrefix(prefix) => at < *prefix || at.starts_with(prefix),
+                end => raw(end).is_none_or(|end| at < end),
+            };
+            raw(&start).is_none_or(|start| at > start) && is_before_end
+        });
+        places.sort_by_key(|(cut, _)| (raw(cut), matches!(cut, Cut::After(_))));
+        places.dedup_by(|one, other| one.0 == other.0);
+        let field = self.selection.fixed();
+        let starts =
+            std::iter::once((start, None)).chain(places.iter().map(|(cut, name)| (cut.clone(), Some(name))));
+        let ends = places.iter().map(|(cut, name)| (cut.clone(), Some(name))).chain([(end, None)]);
+        let part = |((start, first), (end, last)): ((Cut, Option<&String>), (Cut, Option<&String>))| {
+            let mut selection = self.selection.clone();
+            selection.cuts = Some((start, end));
+            let words = match (first, last) {
+                (Some(first), Some(last)) => format!("stored from {first} to {last}"),
+                (Some(first), None) => format!("stored from {first} on"),
+                (None, Some(last)) => format!("stored before {last}"),
+                (None, None) => return self.clone(),
+            };
+            selection.constraints.push(Constraint { field, words });
+            Self::from_selection(selection)
+        };
+        starts.zip(ends).map(part).collect()
+    }
 }
 
 /// A field of the key by which the rows of a scan are sorted: [`Plan::order`].
@@ -322,6 +395,14 @@ pub struct SortField {
     pub index: usize,
     /// Whether the greatest value comes first.
     pub is_descending: bool,
+}
+
+#[cfg(feature = "client")]
+impl Plan<()> {
+    /// The same plan for a key type, whose plan it was.
+    pub(crate) fn typed<K>(self) -> Plan<K> {
+        Plan::from_selection(self.selection)
+    }
 }
 
 impl<K: ?Sized> Clone for Plan<K> {

@@ -45,6 +45,11 @@ impl Position {
 
     /// The key of the row, without the salt.
     pub(super) fn logical_key(&self, schema: &KeySchema) -> Vec<u8> {
-        schema.join_at_salt(None, (&self.front, &self.after))
+        self.stored_key(schema, None)
+    }
+
+    /// The key of a row here in a bucket.
+    pub(super) fn stored_key(&self, schema: &KeySchema, bucket: Option<Bucket>) -> Vec<u8> {
+        schema.join_at_salt(bucket, (&self.front, &self.after))
     }
 }

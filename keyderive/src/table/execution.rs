@@ -16,7 +16,7 @@ use tokio::time::{Sleep, sleep};
 
 use self::bucket::{BucketScan, ReadMode};
 use self::distinct::Delivered;
-pub(crate) use self::distinct::is_spread;
+pub(crate) use self::distinct::{SEEK_ROWS, is_spread};
 use self::merge::Merge;
 use super::skipped::SkippedLog;
 use crate::client::{
@@ -45,11 +45,24 @@ pub(crate) trait ScanCursor {
 
     /// Ends the scan at a row that cannot be delivered; returns the error with the place of the row.
     fn fail_at_row(&mut self, error: Error) -> Error;
+
+    /// The key of the last row that was delivered; empty before the first.
+    fn last_key(&self) -> &[u8];
+
+    /// Calls `visit` on the current row and the rows already buffered, at most `max`, until it refuses one. Rows that it takes
+    /// count as delivered, but not against a limit: see [`count`](Self::count).
+    fn visit_buffered(&mut self, max: u64, visit: impl FnMut(&RawRow) -> VisitResult);
+
+    /// Counts rows that were delivered, also against the limit.
+    fn count(&mut self, rows: u64);
+
+    /// Ends the scan, which cancels its requests.
+    fn end(&mut self);
 }
 
 /// What became of a row that was passed to a visitor.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum VisitResult {
+pub(crate) enum VisitResult {
     Delivered,
     Skipped,
     /// It ends the visit.
@@ -112,8 +125,8 @@ pub(crate) type KeepsValue = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 /// Checks the table before the first request.
 pub(crate) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered),
-/// or takes it in [`visit_buffered`](Self::visit_buffered).
+/// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](ScanCursor::delivered),
+/// or takes it in [`visit_buffered`](ScanCursor::visit_buffered).
 pub(crate) struct ScanExecution {
     scan: Arc<ScanRequest>,
     batches: RequestBatches<'static>,
@@ -202,36 +215,11 @@ impl ScanExecution {
         }
     }
 
-    /// Counts rows that were delivered, also against the limit.
-    #[inline]
-    pub(super) fn count(&mut self, rows: u64) {
-        self.returned.rows += rows;
-        if self.remaining < u64::MAX {
-            self.remaining = self.remaining.saturating_sub(rows);
-            if self.remaining == 0 {
-                self.guard.end();
-            }
-        }
-    }
-
-    /// The key of the last row that was delivered; empty before the first.
-    pub(super) fn last_key(&self) -> &[u8] {
-        self.last.get()
-    }
-
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
         self.end();
         let last = self.last.get();
         error.with_last_row((!last.is_empty()).then(|| Bytes::copy_from_slice(last)))
-    }
-
-    /// Ends the scan and drops its streams, which cancels their requests.
-    pub(super) fn end(&mut self) {
-        self.ended = true;
-        self.merge = None;
-        self.streams = None;
-        self.guard.end();
     }
 
     /// Checks the table, then begins the next batch of requests, if there is one. Always returns false: it reaches no
@@ -323,22 +311,6 @@ impl ScanExecution {
         }
         self.costs_until.get_or_insert_with(|| Box::pin(sleep(COSTS_WITHIN))).as_mut().poll(cx)
     }
-
-    /// Calls `visit` on the current row and the rows already buffered, at most `max`, until it refuses one. Rows that it takes
-    /// count as delivered, but not against a limit: see [`count`](Self::count).
-    #[inline]
-    pub(super) fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&RawRow) -> VisitResult) {
-        let Self { merge: Some(merge), last, remaining, .. } = self else { return };
-        // A limit is checked row by row.
-        let max = if *remaining < u64::MAX { 1 } else { max };
-        merge.buffered(max, |row| {
-            let visited = visit(row);
-            if visited == VisitResult::Delivered {
-                last.set(row);
-            }
-            visited != VisitResult::Refused
-        });
-    }
 }
 
 impl ScanCursor for ScanExecution {
@@ -402,5 +374,41 @@ impl ScanCursor for ScanExecution {
     fn fail_at_row(&mut self, error: Error) -> Error {
         let bucket = self.merge.as_ref().and_then(Merge::bucket).map(Bucket::number);
         self.fail(Error::in_scan(bucket, error))
+    }
+
+    fn last_key(&self) -> &[u8] {
+        self.last.get()
+    }
+
+    #[inline]
+    fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&RawRow) -> VisitResult) {
+        let Self { merge: Some(merge), last, remaining, .. } = self else { return };
+        // A limit is checked row by row.
+        let max = if *remaining < u64::MAX { 1 } else { max };
+        merge.buffered(max, |row| {
+            let visited = visit(row);
+            if visited == VisitResult::Delivered {
+                last.set(row);
+            }
+            visited != VisitResult::Refused
+        });
+    }
+
+    #[inline]
+    fn count(&mut self, rows: u64) {
+        self.returned.rows += rows;
+        if self.remaining < u64::MAX {
+            self.remaining = self.remaining.saturating_sub(rows);
+            if self.remaining == 0 {
+                self.guard.end();
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.merge = None;
+        self.streams = None;
+        self.guard.end();
     }
 }

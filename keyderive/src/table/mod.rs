@@ -64,7 +64,7 @@ use crate::row::{Cell, Entry, MapRow, Qualifier, Row, VisibleCells};
 use self::handle::BoundTable;
 pub(crate) use self::handle::UntypedTable;
 use self::store::ReadStore;
-pub use self::store::{Direct, OneTable, ReadOnly, Reads, Writes};
+pub use self::store::{Direct, OneTable, ReadOnly, Reads, Scans, Writes};
 
 /// The result of polling a stream that can fail.
 type Next<T> = Poll<Option<Result<T, Error>>>;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::handle::WriteScope;
 use super::skipped::{OnUnreadable, Skipped, SkippedLog};
-use super::{OneTable, ReadOnly, ReadStore as _, Reads, Scan, Table, UntypedTable};
+use super::{ReadOnly, ReadStore as _, Reads, Scan, Scans, Table, UntypedTable};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
@@ -279,17 +279,20 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     }
 }
 
-/// Scans, of one table.
-impl<K: TableKey, R, S: OneTable> Table<K, R, S> {
+/// Scans by one plan.
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// A scan of the rows that `plan` selects: a builder of the key type, or a [`Plan`].
     ///
     /// Sends nothing yet. Running or explaining the scan reports a value that no key can hold.
-    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, R> {
-        Scan::new(self.scanned(), plan.into_plan(), ())
+    ///
+    /// A table that is [re-keyed](crate::table::rekey) has it where its key type takes the [place](crate::key::RekeyedFrom) of the old one.
+    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, R, S::Scanned>
+    where
+        S: Scans<K>,
+    {
+        S::begin(self.scanned(), plan.into_plan())
     }
-}
 
-impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// How many rows a plan selects.
     ///
     /// ```
@@ -316,11 +319,10 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// A dropped future cancels the read.
     pub async fn count(&self, plan: impl IntoPlan<K>) -> Result<u64, Error>
     where
-        S: OneTable,
+        S: Scans<K>,
     {
         self.scan(plan).count().await
     }
-
     /// Splits the table into partitions of about equal size: plans that together cover every row exactly once.
     ///
     /// ```
@@ -339,7 +341,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// ```
     ///
     /// They begin at the row keys that the service samples, which are about where its tablets begin, and at the salt's
-    /// buckets. They stay valid when tablets split or merge.
+    /// buckets. They stay valid when tablets split or merge. Those of a table that is [re-keyed](crate::table::rekey) are ranges of its first
+    /// field, in all buckets, and stay valid in every state, and for the new table.
     ///
     /// # Errors
     /// If sampling row keys fails.
@@ -348,7 +351,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// A dropped future cancels the read.
     pub async fn partitions(&self) -> Result<Vec<Plan<K>>, Error>
     where
-        S: OneTable,
+        S: Scans<K>,
     {
         self.partitions_of(Plan::full(self.handle.key.schema())).await
     }
@@ -362,11 +365,10 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// A dropped future cancels the read.
     pub async fn partitions_of(&self, plan: impl IntoPlan<K>) -> Result<Vec<Plan<K>>, Error>
     where
-        S: OneTable,
+        S: Scans<K>,
     {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error))?;
-        let windows = self.handle.partitions().await?;
-        let parts = windows.iter().map(|window| plan.within(window));
-        Ok(parts.filter(|part| !part.is_empty()).collect())
+        let parts = self.store.scanned().partitions(&self.handle, plan.untyped()).await?;
+        Ok(parts.into_iter().filter(|part| !part.is_empty()).map(Plan::typed).collect())
     }
 }

@@ -435,10 +435,9 @@ impl UntypedScan<'_> {
         self.table.visible.filters(self.table.client.now_micros(), &self.options.filters)
     }
 
-    fn explain(self) -> Result<Explain, Error> {
-        let plan = self.planned_for(&self.read_filter())?;
+    fn explain_options(self) -> ExplainOptions {
         let (visible, options) = (&self.table.visible, self.options);
-        Ok(plan.explain_with(ExplainOptions {
+        ExplainOptions {
             reversed: options.reversed,
             unordered: options.unordered,
             limit: options.limit.map(|rows| Limit { rows, is_sent: !options.filters_keys }),
@@ -449,7 +448,7 @@ impl UntypedScan<'_> {
                 None => (visible.has_every_version() && !visible.is_selected()).then_some(VersionsRead::All),
             },
             filters: self.filters(),
-        }))
+        }
     }
 
     fn filters(self) -> Vec<String> {
@@ -475,8 +474,7 @@ impl UntypedScan<'_> {
     }
 }
 
-/// What only a scan of one table does.
-impl<K: TableKey, R> Scan<K, R> {
+impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// Reads the distinct values of the first `fields` fields: the key of the first row of each value, in the order of the scan.
     ///
     /// ```
@@ -531,7 +529,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # Concurrent writers
     /// A value of which some row is there during the whole call is delivered; one whose rows are written or deleted meanwhile may be.
     /// None is delivered twice.
-    pub fn distinct(mut self, fields: usize) -> Scan<K, KeyOnly> {
+    pub fn distinct(mut self, fields: usize) -> Scan<K, KeyOnly, S> {
         self.options.distinct = Some(fields);
         self.keys_only()
     }
@@ -560,7 +558,17 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn count(self) -> Result<u64, Error> {
-        self.keys_only().unordered().stream().count_rows().await
+        self.keys_only().in_any_order().stream().count_rows().await
+    }
+
+    /// The same in the order that costs least, for a caller that needs none. A scan of a table that is re-keyed stays in order, if it can
+    /// be: then it goes on when the state changes.
+    pub(super) fn in_any_order(self) -> Self {
+        let (scanned, plan) = (self.table.store.scanned(), self.plan.as_ref());
+        match plan.is_ok_and(|plan| scanned.prefers_order(plan, &self.other)) {
+            true => self,
+            false => self.unordered(),
+        }
     }
 
     /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another table, plan,
@@ -605,7 +613,9 @@ impl<K: TableKey, R> Scan<K, R> {
     /// If a field was fixed to a value that no key can hold, the token of [`after`](Self::after) is of another scan, or
     /// the service would reject a [`filter`](Self::filter).
     pub fn explain(&self) -> Result<Explain, Error> {
-        self.untyped().explain()
+        let untyped = self.untyped();
+        let plan = untyped.planned_for(&untyped.read_filter())?;
+        self.table.store.scanned().explain(&plan, &self.other, untyped.explain_options())
     }
 
     /// Runs the scan, drops its rows, and describes what it did: its plan, and what that cost.
@@ -736,7 +746,7 @@ impl<K: TableKey, R> Scan<K, R> {
 }
 
 /// Visits, whose keys are of a type.
-impl<K: RowKey + TableKey, R> Scan<K, R> {
+impl<K: RowKey + TableKey, R, S: Reads> Scan<K, R, S> {
     /// Fails if `B` has another layout than the table's key type.
     fn check_layout<B: RowKey>(&self) -> Result<(), Error> {
         let (own, other) = (self.untyped().schema(), B::SCHEMA);
@@ -1141,7 +1151,7 @@ impl<K: TableKey, R: RowType<K>, S: Reads> Rows<K, R, S> {
     }
 }
 
-impl<K: TableKey, R> Rows<K, R> {
+impl<K: TableKey, R, S: Reads> Rows<K, R, S> {
     /// The stored key of the last row; empty before the first.
     pub(super) fn last_key(&self) -> &[u8] {
         self.kept.execution.as_ref().map_or(&[], |execution| execution.last_key())
@@ -1173,7 +1183,7 @@ impl<K: TableKey, R> Rows<K, R> {
     }
 }
 
-impl<K: TableKey> KeptRows<K, Direct> {
+impl<K: TableKey, S: Reads> KeptRows<K, S> {
     /// Passes the next row and the rows already buffered to `each`, at most `max`. Returns how many: 0 at the end.
     #[inline(always)]
     pub(super) fn poll_each<E: From<Error>>(

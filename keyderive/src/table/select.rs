@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::scan::RowType;
-use super::{Direct, OneTable, Reads, Scan, Table, UntypedTable};
+use super::{Direct, Reads, Scan, Scans, Table, UntypedTable};
 use crate::client::Error;
 use crate::dynamic::DynReader;
 use crate::key::TableKey;
@@ -111,9 +111,9 @@ impl<K: TableKey, T: 'static, S: Reads> Select<K, T, S> {
     }
 
     /// A scan of the columns of the rows that `plan` selects, as [`Table::scan`].
-    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, Selected<T>>
+    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, Selected<T>, S::Scanned>
     where
-        S: OneTable,
+        S: Scans<K>,
     {
         self.table.scan(plan)
     }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::UntypedTable;
 use super::execution::{ScanCursor, ScanExecution, ScanRequest, TableCheck};
 use super::handle::WriteScope;
 use super::watch::Watch;
+use super::{Scan, Table, UntypedTable};
 use crate::client::{Client, Entries, Error, Mutations, ReadRows, RowStream, TableInfo};
-use crate::plan::Plan;
+use crate::key::TableKey;
+use crate::plan::{Explain, ExplainOptions, Plan, PlanError};
 use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 
 /// A bound for code that reads tables of any kind: in place or [re-keyed](crate::table::rekey), whole or [as a part](super::Table::rows_as).
@@ -65,17 +66,17 @@ pub trait Reads: Source {
 )]
 pub trait Writes: Reads + WriteStore {}
 
-/// A bound for code that needs what a table has only while it is not [re-keyed](crate::table::rekey): scans by one plan, exports, partitions;
-/// and with [`Writes`] loads, writers and deletions by a plan.
+/// A bound for code that needs what a table has only while it is not [re-keyed](crate::table::rekey): exports, copies, sizes; and with
+/// [`Writes`] loads, and drops of rows.
 ///
 /// ```
-/// use keyderive::table::OneTable;
+/// use keyderive::table::{OneTable, Writes};
 /// use keyderive::{Error, Table};
 /// # use keyderive::{Row, RowKey};
-/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # #[derive(RowKey)] #[salt(range = 4, over = "id")] struct UserKey { id: u64 }
 ///
-/// async fn count<R, S: OneTable>(users: &Table<UserKey, R, S>) -> Result<u64, Error> {
-///     users.count(UserKey::scan()).await
+/// async fn clear<R, S: OneTable + Writes>(users: &Table<UserKey, R, S>) -> Result<(), Error> {
+///     users.drop_rows(UserKey::scan()).await
 /// }
 /// ```
 ///
@@ -83,11 +84,45 @@ pub trait Writes: Reads + WriteStore {}
 #[diagnostic::on_unimplemented(
     message = "this call is of one table, and `{Self}` may be a pair of tables",
     label = "may be a pair of tables",
-    note = "while a table is re-keyed it has no loads, writers, exports or deletions by a plan, and its scans take a plan for each table; \
-            make the call before the re-keying or after it",
+    note = "while a table is re-keyed it has no loads, exports, copies, sizes or drops of rows; put rows by `put_all` or a `writer`, delete them by \
+            `delete_rows`, or make the call before the re-keying or after it",
     note = "generic code for one table takes a `Table<K, R, S>` with `S: OneTable`, or with `S: OneTable + Writes`"
 )]
 pub trait OneTable: Reads<Scanned = Direct> {}
+
+/// A bound for code that scans tables of any kind by one plan: in place, or [re-keyed](crate::table::rekey) from a key that `K` takes the
+/// [place](crate::key::RekeyedFrom) of.
+///
+/// ```
+/// use keyderive::table::Scans;
+/// use keyderive::{Error, Table};
+/// # use keyderive::{Row, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+///
+/// async fn count<R, S: Scans<UserKey>>(users: &Table<UserKey, R, S>) -> Result<u64, Error> {
+///     users.count(UserKey::scan()).await
+/// }
+/// ```
+///
+/// Whatever has [`OneTable`] has it too.
+#[diagnostic::on_unimplemented(
+    message = "a table over `{Self}` has no scan by one plan of `{K}`",
+    label = "not a table that is scanned by one plan",
+    note = "generic code that scans takes a `Table<K, R, S>` with `S: Scans<K>`"
+)]
+pub trait Scans<K: TableKey>: Reads {
+    #[doc(hidden)]
+    fn begin<R>(
+        table: Table<K, R, Self::Scanned>,
+        plan: Result<Plan<K>, PlanError>,
+    ) -> Scan<K, R, Self::Scanned>;
+}
+
+impl<K: TableKey, S: OneTable> Scans<K> for S {
+    fn begin<R>(table: Table<K, R, Direct>, plan: Result<Plan<K>, PlanError>) -> Scan<K, R> {
+        Scan::new(table, plan, ())
+    }
+}
 
 /// The rows of one table, which calls go to directly.
 #[derive(Clone, Copy, Debug)]
@@ -200,6 +235,27 @@ pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
         filter: RowFilter,
     ) -> impl Future<Output = Result<FoundRows, Error>> + Send;
 
+    /// The parts of a plan, of about equal size, that together have each row once.
+    fn partitions(
+        &self,
+        table: &UntypedTable,
+        plan: Plan<()>,
+    ) -> impl Future<Output = Result<Vec<Plan<()>>, Error>> + Send;
+
+    /// Describes a scan.
+    ///
+    /// # Errors
+    /// If it cannot be run.
+    fn explain(
+        &self,
+        plan: &Plan<()>,
+        other: &Self::OldPlan,
+        options: ExplainOptions,
+    ) -> Result<Explain, Error>;
+
+    /// Whether a scan by a caller that needs no order should have one.
+    fn prefers_order(&self, plan: &Plan<()>, other: &Self::OldPlan) -> bool;
+
     /// Begins a scan.
     ///
     /// # Errors
@@ -234,6 +290,9 @@ pub(crate) trait WriteStore: ReadStore {
 
     /// Watches whether a call with several requests still writes to the table that it began with.
     fn watch(&self, table: &UntypedTable) -> Watch;
+
+    /// The same for calls of which the first may come long after the table was checked.
+    fn watch_later(&self, table: &UntypedTable) -> Watch;
 
     /// Sends the entries of a batch; returns their outcomes in their order.
     fn send_entries(
@@ -313,6 +372,18 @@ impl ReadStore for Direct {
         Ok(FoundRows::Stream(table.client.read_rows(&table.name, request)))
     }
 
+    async fn partitions(&self, table: &UntypedTable, plan: Plan<()>) -> Result<Vec<Plan<()>>, Error> {
+        Ok(table.partitions().await?.iter().map(|window| plan.within(window)).collect())
+    }
+
+    fn explain(&self, plan: &Plan<()>, (): &(), options: ExplainOptions) -> Result<Explain, Error> {
+        Ok(plan.explain_with(options))
+    }
+
+    fn prefers_order(&self, _: &Plan<()>, (): &()) -> bool {
+        false
+    }
+
     fn scan(
         &self,
         table: &UntypedTable,
@@ -360,6 +431,10 @@ impl WriteStore for Direct {
 
     fn watch(&self, table: &UntypedTable) -> Watch {
         Watch::from_now(table)
+    }
+
+    fn watch_later(&self, table: &UntypedTable) -> Watch {
+        Watch::of(table)
     }
 
     async fn send_entries(&self, table: &UntypedTable, entries: &Entries) -> Vec<Result<(), Error>> {

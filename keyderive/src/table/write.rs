@@ -16,7 +16,7 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
 use super::handle::{BoundTable, WriteScope};
 use super::watch::Watch;
-use super::{Direct, OnForeign, OneTable, ReadStore as _, Reads, Table, UntypedTable, Writes};
+use super::{Direct, OnForeign, OneTable, ReadStore as _, Reads, Scans, Table, UntypedTable, Writes};
 use crate::client::{
     Batch, Entry, Error, ExplicitTimestamp, Family, GcRule, Granularity, Mutations, REQUEST_BYTES, TableInfo,
 };
@@ -849,14 +849,15 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     pub fn delete_all<'a, I>(&'a self, keys: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item: Borrow<K>, IntoIter: Send + 'a>,
-        S: OneTable + Writes,
+        S: Writes,
     {
         let mut keys = keys.into_iter().enumerate();
+        let deletion = self.store.deletion();
         async move {
             let mut next = |entry: &mut Entry| {
                 let (index, key) = keys.next()?;
                 entry.clear();
-                entry.mutations.push(&Mutation::delete_row());
+                deletion.as_slice().iter().for_each(|part| entry.mutations.push(part));
                 Some(
                     self.encode_into(key.borrow(), &mut entry.key)
                         .map_err(|error| Error::input(index, error)),
@@ -890,14 +891,15 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// If the future is dropped, some of the rows are deleted, and others may be deleted later. Call it again.
     pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error>
     where
-        S: OneTable + Writes,
+        S: Scans<K> + Writes,
     {
         // Stored rows, so that rows also go whose cells a `ttl` hides, or that have no column of the row type.
         let rows = self.scan(plan).raw().keys_only();
-        let mut rows = rows.unordered().on_foreign(OnForeign::Skip).stream();
+        let mut rows = rows.in_any_order().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
-        let (mut batch, deletion) = (Batch::default(), Mutations::delete_row());
-        let watch = Watch::from_now(&self.handle);
+        let (mut batch, mut deletion) = (Batch::default(), Mutations::default());
+        self.store.deletion().as_slice().iter().for_each(|part| deletion.push(part));
+        let watch = self.store.watch(&self.handle);
         while rows.next().await.transpose()?.is_some() {
             if batch.len() == DELETED_ROWS || batch.is_full_for(rows.last_key(), &deletion, REQUEST_BYTES) {
                 deleted += self.delete_batch(&mut batch, &watch).await?;

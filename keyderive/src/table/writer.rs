@@ -8,10 +8,11 @@ use crate::row::Row;
 
 use super::handle::WriteScope;
 use super::watch::Watch;
-use super::{OneTable, Reads, Table, UntypedTable, Update, Writes};
-use crate::client::{Client, Error, RawWriter, WatchFuture, WriteErrors, WriterSettings, WriterWatch};
+use super::{Direct, Table, UntypedTable, Update, Writes};
+use crate::client::{
+    Client, Entries, Error, RawWriter, WriteErrors, WriterFuture, WriterSettings, WriterTarget,
+};
 use crate::key::TableKey;
-use crate::row::Mutation;
 
 /// Writes rows in the background, many in a request and several requests at a time.
 ///
@@ -43,37 +44,34 @@ use crate::row::Mutation;
 /// A dropped writer sends its unsent batch as long as the runtime runs: **rows are lost if `main` returns before they are
 /// written**, so close the writer, or await [`Client::close`](crate::Client::close). The failures of a dropped writer are
 /// logged as a warning.
-pub struct Writer<K, R> {
+///
+/// While a table is [re-keyed](crate::table::rekey), each batch goes where the state says when it is sent.
+pub struct Writer<K, R, S = Direct> {
     raw: RawWriter,
-    table: Table<K, R>,
+    table: Table<K, R, S>,
     types: PhantomData<fn(K, R)>,
 }
 
-impl<K: TableKey, R, S: Reads> Table<K, R, S> {
+impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     /// A writer of many rows in the background.
     ///
     /// For rows that arrive one by one, for as long as the program runs. [Load](Self::load) an input that ends.
     #[must_use]
-    pub fn writer(&self) -> Writer<K, R>
-    where
-        S: OneTable + Writes,
-    {
+    pub fn writer(&self) -> Writer<K, R, S> {
         self.writer_with(|_| ())
     }
 
     /// A writer of many rows in the background, with other [settings](WriterSettings).
     #[must_use]
-    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R>
-    where
-        S: OneTable + Writes,
-    {
+    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R, S> {
         let raw = self.handle.client.raw_table(&self.handle.name).writer_with(change);
-        let raw = raw.watched_by(WriterTable { table: self.handle.clone(), watch: OnceLock::new() });
-        Writer { raw, table: self.scanned(), types: PhantomData }
+        let target =
+            WriterTable { table: self.handle.clone(), store: self.store.clone(), watch: OnceLock::new() };
+        Writer { raw: raw.to(target), table: self.clone(), types: PhantomData }
     }
 }
 
-impl<K: TableKey, R> Writer<K, R> {
+impl<K: TableKey, R, S: Writes> Writer<K, R, S> {
     /// Buffers a row, to be written as by [`Table::put`]; waits while too much is buffered or in flight. The row is stored
     /// once [`flush`](Self::flush) or [`close`](Self::close) succeeds.
     ///
@@ -142,7 +140,7 @@ impl<K: TableKey, R> Writer<K, R> {
     ///
     /// # Cancel safety
     /// That of [`put`](Self::put).
-    pub async fn update(&self, update: Update<K, R>) -> Result<(), Error> {
+    pub async fn update(&self, update: Update<K, R, S>) -> Result<(), Error> {
         self.table.bound().ensure_writable(WriteScope::Columns).await?;
         if update.is_empty() {
             return Ok(());
@@ -161,7 +159,7 @@ impl<K: TableKey, R> Writer<K, R> {
         self.table.bound().ensure_checked().await?;
         self.raw
             .write_with(|entry| {
-                entry.mutations.push(&Mutation::delete_row());
+                self.table.store.deletion().as_slice().iter().for_each(|part| entry.mutations.push(part));
                 self.table.encode_into(key, &mut entry.key)
             })
             .await
@@ -192,15 +190,26 @@ impl<K: TableKey, R> Writer<K, R> {
 }
 
 /// The table of a writer, watched from its first batch on.
-struct WriterTable {
+struct WriterTable<S> {
     table: UntypedTable,
+    store: S,
     watch: OnceLock<Watch>,
 }
 
-impl WriterWatch for WriterTable {
-    fn before<'a>(&'a self, client: &'a Client, rows: usize) -> WatchFuture<'a> {
-        let watch = self.watch.get_or_init(|| Watch::of(&self.table));
+impl<S: Writes> WriterTarget for WriterTable<S> {
+    fn before<'a>(&'a self, client: &'a Client, rows: usize) -> WriterFuture<'a, Result<(), Error>> {
+        let watch = self.watch.get_or_init(|| self.store.watch_later(&self.table));
         Box::pin(async move { watch.before(&self.table.with_client(client.clone()), rows).await })
+    }
+
+    fn send<'a>(
+        &'a self,
+        client: &'a Client,
+        entries: &'a Entries,
+    ) -> WriterFuture<'a, Vec<Result<(), Error>>> {
+        Box::pin(
+            async move { self.store.send_entries(&self.table.with_client(client.clone()), entries).await },
+        )
     }
 
     fn after(&self, rows: usize, not_written: usize) {
@@ -209,7 +218,7 @@ impl WriterWatch for WriterTable {
         }
     }
 
-    fn end(&self) -> WatchFuture<'_> {
+    fn end(&self) -> WriterFuture<'_, Result<(), Error>> {
         Box::pin(async {
             match self.watch.get() {
                 Some(watch) => watch.end(&self.table).await,
@@ -219,7 +228,7 @@ impl WriterWatch for WriterTable {
     }
 }
 
-impl<K, R> fmt::Debug for Writer<K, R> {
+impl<K, R, S: fmt::Debug> fmt::Debug for Writer<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer").field("table", &self.table).finish_non_exhaustive()
     }

@@ -221,8 +221,8 @@ async fn scan(orders: &Orders, Process { events, record: mut journal, mut rng, .
         let part = (rng.u8(..3) > 0).then(|| Part::random(orders.rows, &mut rng));
         let n = journal.scan(part);
         let scan = match part {
-            None => events.scan(New::scan(), Old::scan()),
-            Some(Part { user, first, end }) => events.scan(
+            None => events.scan_both(New::scan(), Old::scan()),
+            Some(Part { user, first, end }) => events.scan_both(
                 New::scan().user(USERS[user]).at_range(first..end),
                 Old::scan().user(USERS[user]).at_range(first..end),
             ),

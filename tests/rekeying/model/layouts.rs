@@ -121,8 +121,8 @@ macro_rules! ordered {
 
             fn scan(table: &Rekeyed<Keyed, $new, Job>, shop: Option<&str>) -> Scan<$new, Job, Pair<Keyed>> {
                 match shop {
-                    None => table.scan($new::scan(), Keyed::scan()),
-                    Some(shop) => table.scan($new::scan().shop(shop), Keyed::scan().shop(shop)),
+                    None => table.scan_both($new::scan(), Keyed::scan()),
+                    Some(shop) => table.scan_both($new::scan().shop(shop), Keyed::scan().shop(shop)),
                 }
             }
         }
@@ -154,7 +154,7 @@ impl Layout for OtherOrder {
     }
 
     fn scan(table: &Rekeyed<Keyed, Turned, Job>, _: Option<&str>) -> Scan<Turned, Job, Pair<Keyed>> {
-        table.scan(Turned::scan(), Keyed::scan())
+        table.scan_both(Turned::scan(), Keyed::scan())
     }
 }
 
@@ -182,6 +182,6 @@ impl Layout for ByRow {
     }
 
     fn scan(table: &Rekeyed<Numbered, Salted, Job>, _: Option<&str>) -> Scan<Salted, Job, Pair<Numbered>> {
-        table.scan(Salted::scan(), Numbered::scan())
+        table.scan_both(Salted::scan(), Numbered::scan())
     }
 }

@@ -9,7 +9,7 @@ use crate::row::RawRow;
 
 /// How many rows cost as much to read as a further request, about: the time of a request that reads one row, by that of a row among
 /// many.
-const SEEK_ROWS: u64 = 512;
+pub(crate) const SEEK_ROWS: u64 = 512;
 
 /// After how many seeks a request reads on, to see whether values have become short.
 const PROBE_EVERY: u32 = 8;

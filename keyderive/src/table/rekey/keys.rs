@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::state::Side;
 use crate::client::{Client, Error, Route};
-use crate::dynamic::{KeyLayout, KeyMapping, MappingError};
-use crate::key::{RowKey, ShownKey, TableKey};
+use crate::dynamic::{FieldPairs, KeyLayout, KeyMapping, MappingError};
+use crate::key::{RekeyedFields, RowKey, ShownKey, TableKey};
 use crate::row::{OwnedRow, RawRow};
 use crate::table::Table;
 
@@ -29,21 +29,29 @@ pub(super) trait PairKeys: Send + Sync {
     /// Whether [`new_of`](Self::new_of) needs the row.
     fn reads_rows(&self) -> bool;
 
+    /// Which fields of both keys are declared to have the same values.
+    fn fields(&self) -> Option<&FieldPairs> {
+        None
+    }
+
     /// A stored key of one of the tables as text for people: decoded, if it can be.
     fn show(&self, side: Side, key: &[u8]) -> Option<String>;
 }
 
 /// A key type of a pair of tables: without hashed fields, since keys are decoded, and each table's keys are made from the
 /// other's.
-pub trait PairKey: RowKey + TableKey<Stored = Self> + fmt::Debug + Sized {}
+pub trait PairKey: RowKey + TableKey<Stored = Self> + fmt::Debug + Sized + 'static {}
 
-impl<K: RowKey + TableKey<Stored = K> + fmt::Debug> PairKey for K {}
+impl<K: RowKey + TableKey<Stored = K> + fmt::Debug + 'static> PairKey for K {}
 
 /// Makes the keys of each table from the other's.
 pub(super) trait Conversions: Send + Sync {
     fn old_of(&self, tables: &[Route; 2], new: &[u8]) -> Result<Bytes, Error>;
 
     fn new_of(&self, tables: &[Route; 2], old: &[u8]) -> Result<Bytes, Error>;
+
+    /// Which fields are declared to have the same values.
+    fn fields(&self) -> Option<FieldPairs>;
 
     fn show(&self, side: Side, key: &[u8]) -> Option<String>;
 }
@@ -52,11 +60,13 @@ pub(super) trait Conversions: Send + Sync {
 pub(super) struct Converted<C> {
     tables: [Route; 2],
     conversions: C,
+    fields: Option<FieldPairs>,
 }
 
 impl<C: Conversions> Converted<C> {
     pub(super) fn new(tables: [Route; 2], conversions: C) -> Self {
-        Self { tables, conversions }
+        let fields = conversions.fields();
+        Self { tables, conversions, fields }
     }
 }
 
@@ -95,6 +105,10 @@ impl<C: Conversions> PairKeys for Converted<C> {
         false
     }
 
+    fn fields(&self) -> Option<&FieldPairs> {
+        self.fields.as_ref()
+    }
+
     fn show(&self, side: Side, key: &[u8]) -> Option<String> {
         self.conversions.show(side, key)
     }
@@ -122,6 +136,11 @@ where
         encode(&New::from(decode::<Old>(old_table, old)?), new_table)
     }
 
+    fn fields(&self) -> Option<FieldPairs> {
+        let declared = New::REKEYED_FROM.filter(RekeyedFields::is_of::<Old>)?;
+        FieldPairs::declared(&declared, New::SCHEMA)
+    }
+
     fn show(&self, side: Side, key: &[u8]) -> Option<String> {
         show::<Old, New>(side, key)
     }
@@ -139,6 +158,10 @@ impl Conversions for KeyMapping {
         let mut new = Vec::new();
         self.append_new_key(old, &mut new).map_err(|error| of_mapping(error, old_table, new_table))?;
         Ok(new.into())
+    }
+
+    fn fields(&self) -> Option<FieldPairs> {
+        self.pairs()
     }
 
     fn show(&self, side: Side, key: &[u8]) -> Option<String> {

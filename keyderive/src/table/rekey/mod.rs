@@ -115,6 +115,7 @@ mod control;
 mod examples;
 mod keys;
 mod migration;
+mod order;
 mod pace;
 mod pair;
 mod pass;

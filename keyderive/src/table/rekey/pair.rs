@@ -20,12 +20,16 @@ use tokio::time::Instant;
 
 use super::control::{Lease, View, is_idempotent};
 use super::keys::PairKeys;
+use super::order::Pairing;
+use super::scan::OldSelection;
 use super::state::{PairTables, Reads, Side, State, Writes};
 use crate::client::{
     Batch, Client, Entries, Error, Family, Idempotency, Mutations, REQUEST_BYTES, ReadRows, RekeyingEnd,
     Route, TableInfo,
 };
+use crate::dynamic::OldPlan;
 use crate::key::KeyType;
+use crate::plan::{Explain, ExplainOptions, Plan};
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
 use crate::table::UntypedTable;
 use crate::table::reserved::{ORIGINS, is_reserved};
@@ -147,6 +151,7 @@ impl Sent {
 pub(crate) struct TablePair {
     tables: PairTables,
     keys: Arc<dyn PairKeys>,
+    pairing: Pairing,
     /// The old table's schema, when the pair was opened.
     info: Arc<TableInfo>,
     /// The families of rows.
@@ -170,7 +175,8 @@ impl TablePair {
         let patterns: Vec<_> = families.iter().map(|name| name.replace('.', "\\.")).collect();
         let data = RowFilter::family_regex(patterns.join("|"));
         let without_origins_since = AtomicU64::new(0);
-        Self { tables, keys, info, families, data, lease, without_origins_since }
+        let pairing = Pairing::of(&tables, &*keys);
+        Self { tables, keys, pairing, info, families, data, lease, without_origins_since }
     }
 
     pub(super) fn route(&self, side: Side) -> &Route {
@@ -206,6 +212,89 @@ impl TablePair {
 
     pub(super) fn keys(&self) -> &dyn PairKeys {
         &*self.keys
+    }
+
+    /// Which fields of both keys have the same values.
+    pub(super) fn pairing(&self) -> &Pairing {
+        &self.pairing
+    }
+
+    /// What a scan by a plan of new keys reads of the old table.
+    ///
+    /// # Errors
+    /// If a plan that was given cannot be.
+    pub(super) fn old_of(&self, new: &Plan<()>, old: &OldSelection) -> Result<OldPlan, Error> {
+        let all = || Plan::full(self.key_type(Side::Old).schema());
+        match (old, &self.pairing) {
+            (OldSelection::Given(old), _) => {
+                let plan = old.clone().map_err(|error| Error::plan(self.route(Side::Old), error))?;
+                Ok(OldPlan { plan, undecided: Vec::new() })
+            }
+            (OldSelection::Derived, Pairing::Declared(fields)) => Ok(fields.old_plan(new)),
+            // The new key of each row decides.
+            (OldSelection::Derived, _) => Ok(OldPlan { plan: all(), undecided: Vec::new() }),
+        }
+    }
+
+    /// The parts of a plan of new keys: ranges of its first open field, which begin where the tablets of the tables with its rows do.
+    pub(super) async fn partitions(&self, client: &Client, plan: Plan<()>) -> Result<Vec<Plan<()>>, Error> {
+        let Some(fields) = self.pairing.fields() else { return Ok(vec![plan]) };
+        let limit = Instant::now() + client.settings().sample_row_keys.total_timeout;
+        let deadline = client.deadline().map_or(limit, |deadline| deadline.min(limit));
+        let sides = match self.lease.acquire(deadline, false).await?.state.reads() {
+            Reads::One(side) => vec![side],
+            Reads::Both => vec![Side::Old, Side::New],
+        };
+        let mut places = Vec::new();
+        for side in sides {
+            let tablets = client.sample_row_keys(self.route(side)).await?;
+            let place = |(key, _): &(Bytes, _)| fields.place_in(&plan, side == Side::New, key);
+            places.extend(tablets.iter().filter_map(place));
+        }
+        Ok(plan.split_at(places))
+    }
+
+    /// Describes a scan.
+    pub(super) fn explain(
+        &self,
+        new: &Plan<()>,
+        old: &OldSelection,
+        options: ExplainOptions,
+    ) -> Result<Explain, Error> {
+        let OldPlan { plan, undecided } = self.old_of(new, old)?;
+        let turned = self.pairing.is_turned([&plan, new]);
+        let is_turned = match &turned {
+            Ok(is_turned) => *is_turned,
+            Err(_) if options.unordered => false,
+            Err(difference) => return Err(self.not_in_order(difference)),
+        };
+        let mut of_old = ExplainOptions { limit: None, ..options.clone() };
+        of_old.reversed ^= is_turned;
+        if !undecided.is_empty() {
+            of_old.filters.push(format!(
+                "rows are read, and dropped by their new keys: in the old key, nothing is left of {}",
+                undecided.join(", ")
+            ));
+        }
+        let old_table = self.route(Side::Old).table().to_string();
+        Ok(new.explain_with(options).and_old(old_table, plan.explain_with(of_old)))
+    }
+
+    /// Whether the first fields of both keys are the same.
+    pub(super) fn have_same_first_fields(&self, count: usize) -> bool {
+        let in_new = self.pairing.fields().and_then(|fields| fields.in_new().get(..count));
+        in_new.is_some_and(|in_new| in_new.iter().all(|at| *at < count))
+    }
+
+    /// The error of a scan in order that cannot be.
+    pub(super) fn not_in_order(&self, difference: &str) -> Error {
+        Error::definition(
+            self.route(Side::New),
+            format!(
+                "a scan in order needs the fields that its plan leaves open in the same order in both keys, all sorted as before or all the \
+                 other way round, and {difference}; add `.unordered()` to the scan"
+            ),
+        )
     }
 
     fn keys_of(&self, new: Bytes) -> Result<RowKeys, Error> {

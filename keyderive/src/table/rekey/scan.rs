@@ -1,8 +1,9 @@
 //! Scans of a pair of tables.
 //!
-//! Where both key types have the same fields in the same order, and each field sorts its values alike in both, the rows of both tables are
-//! merged by their fields, and the scan resumes after its last row when the state changes. Otherwise the base table, which nobody writes,
-//! is read first, with the rows of the front table beside it; then the rows of the front table alone.
+//! Where the fields that the plan leaves open stand in the same order in both keys, and sort their values alike, the rows of both tables are
+//! merged by their fields, and the scan resumes after its last row when the state changes; if all of them sort the other way round, the
+//! old table is read backwards. Otherwise the base table, which nobody writes, is read first, with the rows of the front table beside it;
+//! then the rows of the front table alone.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -20,14 +21,17 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::control::View;
+use super::order::Pairing;
 use super::pair::TablePair;
 use super::state::{Reads, Side, Writes};
 use crate::client::{Error, RekeyingEnd, Route};
-use crate::dynamic::KeyLayout;
-use crate::key::{Field, KeySchema, KeyType, ShownKey};
-use crate::plan::{KeyRange, Plan, PlanError};
+use crate::dynamic::{FieldPairs, KeyLayout};
+use crate::key::{KeySchema, KeyType, ShownKey};
+use crate::plan::{KeyRange, Leading, Plan, PlanError};
 use crate::row::{RawRow, RowFilter};
-use crate::table::execution::{ScanCursor, ScanExecution, ScanOptions, ScanRequest, TableCheck};
+use crate::table::execution::{
+    KeepsValue, SEEK_ROWS, ScanCursor, ScanExecution, ScanOptions, ScanRequest, TableCheck, VisitResult,
+};
 use crate::table::skipped::Skipped;
 use crate::table::transfer::Origin;
 
@@ -40,87 +44,131 @@ const EXPIRING: Duration = Duration::from_secs(3600);
 /// How many rows wait for the caller, at most.
 const BUFFERED: usize = 256;
 
+/// What a scan reads of the old table.
+#[derive(Clone, Debug)]
+pub(crate) enum OldSelection {
+    /// A plan that selects the same rows as that of the new table.
+    Given(Result<Plan<()>, PlanError>),
+    /// What the fields of both keys make of the plan of the new table. It may read other rows too, which are left out by their new keys.
+    Derived,
+}
+
 /// A scan of a pair of tables.
 struct PairScan {
     pair: Arc<TablePair>,
-    old: Result<Plan<()>, PlanError>,
+    old: OldSelection,
     new: Plan<()>,
     scan: ScanRequest,
+}
+
+/// The parts of both tables that are still to read, and how.
+struct Rest {
+    old: Plan<()>,
+    new: Plan<()>,
+    /// Whether the old table has the rows in the opposite order.
+    is_turned: bool,
 }
 
 impl PairScan {
     /// Delivers the rows, after `check` if there is one.
     async fn run(self, rows: mpsc::Sender<Result<RawRow, Error>>, check: Option<TableCheck>) {
-        let schemas = self.pair.key_types().map(KeyType::schema);
-        let [old, new] = schemas.map(|schema| (schema.fields(), schema.layout(), schema.delimiter()));
-        let layouts = (old != new).then(|| schemas.map(KeyLayout::of_checked));
-        let mut delivery = Delivery { rows, last: None, selected: Default::default(), layouts };
         let checked = match check {
             Some(check) => check.await,
             None => Ok(()),
         };
-        let ended = match checked {
-            Ok(()) => self.deliver(&mut delivery).await,
+        let ended = match checked.and_then(|()| self.begin()) {
+            Ok((rest, selected)) => {
+                let mut delivery = Delivery { rows: rows.clone(), last: None, selected, values: None };
+                delivery.values = self.scan.options.distinct.map(Values::new);
+                self.deliver(&rest, &mut delivery).await
+            }
             Err(error) => Err(error.into()),
         };
         if let Err(ScanEnd::Failed(error)) = ended {
             // Nobody may be waiting any more.
-            let _ = delivery.rows.send(Err(error)).await;
+            let _ = rows.send(Err(error)).await;
         }
     }
 
-    async fn deliver(&self, delivery: &mut Delivery) -> Result<(), ScanEnd> {
+    /// Whether rows may come in any order.
+    fn is_unordered(&self) -> bool {
+        // The rows of one value are found side by side.
+        self.scan.options.unordered && self.scan.options.distinct.is_none()
+    }
+
+    /// What is read of both tables.
+    fn begin(&self) -> Result<(Rest, Selected), Error> {
         let Self { pair, new, scan, .. } = self;
-        let ScanRequest { client, table, filter, options: ScanOptions { reversed, unordered, .. }, .. } =
-            scan;
-        let old = self.old.as_ref().map_err(|error| Error::plan(pair.route(Side::Old), error.clone()))?;
-        filter.check_keyless().map_err(|error| Error::filter(table, error))?;
-        let difference = match pair.keys().reads_rows() {
-            true => Some("the new keys are made of rows".to_owned()),
-            false => order_difference(pair.key_types().map(KeyType::schema)),
+        scan.filter.check_keyless().map_err(|error| Error::filter(&scan.table, error))?;
+        let mut old = pair.old_of(new, &self.old)?.plan;
+        let selected = match &self.old {
+            OldSelection::Given(_) => Selected::ByBoth([SelectedKeys::of(&old), SelectedKeys::of(new)]),
+            OldSelection::Derived => Selected::ByNew(SelectedKeys::of(new)),
         };
-        if !unordered && let Some(difference) = difference {
-            return Err(Error::definition(
-                table,
-                format!(
-                    "a scan in order needs keys of the same fields in the same order in both tables, and {difference}; add \
-                     `.unordered()` to the scan"
-                ),
-            )
-            .into());
+        let reversed = scan.options.reversed;
+        let is_turned = match pair.pairing().is_turned([&old, new]) {
+            Ok(is_turned) => is_turned,
+            Err(_) if self.is_unordered() => false,
+            Err(difference) => return Err(pair.not_in_order(&difference)),
+        };
+        if let OldSelection::Derived = self.old {
+            let last = new.keys_before(reversed).find_map(|key| pair.keys().old_of(&key).ok());
+            if let Some(last) = last.filter(|_| !self.is_unordered()) {
+                old = old.after_row(&last, reversed != is_turned);
+            }
         }
-        delivery.selected = [SelectedKeys::of(old), SelectedKeys::of(new)];
+        Ok((Rest { old, new: new.clone(), is_turned }, selected))
+    }
+
+    async fn deliver(&self, whole: &Rest, delivery: &mut Delivery) -> Result<(), ScanEnd> {
+        let Self { pair, scan: ScanRequest { client, .. }, .. } = self;
+        let unordered = self.is_unordered();
         loop {
             let deadline = Instant::now() + client.settings().read_rows.total_timeout;
             let deadline = client.deadline().map_or(deadline, |at| at.min(deadline));
-            let view = pair.lease().acquire(deadline, *unordered).await?;
-            let (old, new) = match &delivery.last {
-                None => (old.clone(), new.clone()),
-                Some(last) => {
-                    let old_last = pair.keys().old_of(last)?;
-                    (old.after_row(&old_last, *reversed), new.after_row(last, *reversed))
-                }
-            };
+            let view = pair.lease().acquire(deadline, unordered).await?;
+            let rest = self.rest(whole, delivery)?;
             let ended = match view.state.reads() {
-                Reads::One(Side::Old) => self.one(&view, Side::Old, old, delivery).await,
-                Reads::One(Side::New) => self.one(&view, Side::New, new, delivery).await,
-                Reads::Both if !unordered => self.merge(&view, old, new, delivery).await,
+                Reads::One(side) => self.one(&view, side, &rest, delivery).await,
+                Reads::Both if !unordered => self.merge(&view, &rest, delivery).await,
                 Reads::Both => match view.state.writes() {
                     Writes::CopyFirst { front: Side::New } => {
-                        self.both(&view, Side::Old, old, new, delivery).await
+                        self.both(&view, Side::Old, &rest, delivery).await
                     }
-                    _ => self.both(&view, Side::New, new, old, delivery).await,
+                    _ => self.both(&view, Side::New, &rest, delivery).await,
                 },
             };
             match ended {
                 // Rows in no order have no last row to resume after.
-                Err(ScanEnd::Changed) if *unordered => {
+                Err(ScanEnd::Changed) if unordered => {
                     return Err(pair.lease().error(None, RekeyingEnd::Changed).into());
                 }
-                Err(ScanEnd::Changed) => {}
+                Err(ScanEnd::Changed | ScanEnd::PastValue) => {}
                 ended => return ended,
             }
         }
+    }
+
+    /// What is left after the last row that was delivered; or after all rows of its value, where each comes once.
+    fn rest(&self, whole: &Rest, delivery: &Delivery) -> Result<Rest, Error> {
+        let (pair, reversed, is_turned) = (&self.pair, self.scan.options.reversed, whole.is_turned);
+        let (old, new) = match &delivery.last {
+            None => (whole.old.clone(), whole.new.clone()),
+            Some(last) => {
+                let old_last = pair.keys().old_of(last)?;
+                match &delivery.values {
+                    Some(values) if pair.have_same_first_fields(values.count) => (
+                        whole.old.after_value(&old_last, values.count, reversed != is_turned),
+                        whole.new.after_value(last, values.count, reversed),
+                    ),
+                    _ => (
+                        whole.old.after_row(&old_last, reversed != is_turned),
+                        whole.new.after_row(last, reversed),
+                    ),
+                }
+            }
+        };
+        Ok(Rest { old, new, is_turned })
     }
 
     fn filter(&self) -> RowFilter {
@@ -128,11 +176,23 @@ impl PairScan {
     }
 
     /// The stored rows of one table.
-    fn rows_of(&self, side: Side, plan: Plan<()>, filter: RowFilter) -> SideRows {
+    fn rows_of(&self, side: Side, rest: &Rest, filter: RowFilter) -> SideRows {
         let (table, key) = (self.pair.route(side).clone(), self.pair.key_type(side));
-        let options = ScanOptions { limit: None, stats: None, ..self.scan.options.clone() };
+        let mut options = ScanOptions { limit: None, distinct: None, ..self.scan.options.clone() };
+        options.reversed ^= side == Side::Old && rest.is_turned;
         let skipped = options.skip_foreign.then(|| options.log.skipped.clone());
-        let scan = ScanRequest { table: table.clone(), key, filter, options, ..self.scan.clone() };
+        let plan = match side {
+            Side::Old => rest.old.clone(),
+            Side::New => rest.new.clone(),
+        };
+        let scan = ScanRequest {
+            table: table.clone(),
+            key,
+            filter,
+            options,
+            keeps_value: None,
+            ..self.scan.clone()
+        };
         SideRows { scan: ScanExecution::new(plan, scan, |_| None), key, table, skipped }
     }
 
@@ -145,15 +205,25 @@ impl PairScan {
         delivery: &mut Delivery,
     ) -> Result<(), ScanEnd> {
         let pair = &self.pair;
+        if delivery.leaves_out(key) {
+            return Ok(());
+        }
         let Some(row) = pair.logical(row, key)? else { return Ok(()) };
-        delivery.check(pair, key, !self.scan.options.unordered)?;
+        delivery.check(pair, key, !self.is_unordered())?;
         if !pair.lease().is_newest(view) {
             return Err(ScanEnd::Changed);
+        }
+        if let Some(values) = &mut delivery.values {
+            match values.next(pair.key_type(Side::New).schema(), self.scan.keeps_value.as_ref(), key) {
+                NextValue::Begins => {}
+                NextValue::Repeated => return Ok(()),
+                NextValue::RepeatedForLong => return Err(ScanEnd::PastValue),
+            }
         }
         if delivery.rows.send(Ok(row)).await.is_err() {
             return Err(ScanEnd::Enough);
         }
-        if !self.scan.options.unordered {
+        if !self.is_unordered() {
             delivery.last = Some(Bytes::copy_from_slice(key));
         }
         Ok(())
@@ -164,12 +234,12 @@ impl PairScan {
         &self,
         view: &View,
         side: Side,
-        plan: Plan<()>,
+        rest: &Rest,
         delivery: &mut Delivery,
     ) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
         let filter = pair.without_origins(Some(self.filter()));
-        let mut stream = self.rows_of(side, plan, filter.clone());
+        let mut stream = self.rows_of(side, rest, filter.clone());
         let looked_up = if side == Side::Old && pair.keys().reads_rows() { LOOKED_UP } else { 1 };
         loop {
             let rows = stream.next_rows(pair, view, looked_up).await?;
@@ -208,23 +278,22 @@ impl PairScan {
     }
 
     /// Merges both tables by the fields of their keys.
-    async fn merge(
-        &self,
-        view: &View,
-        old: Plan<()>,
-        new: Plan<()>,
-        delivery: &mut Delivery,
-    ) -> Result<(), ScanEnd> {
+    async fn merge(&self, view: &View, rest: &Rest, delivery: &mut Delivery) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
         let filter = pair.with_origins(Some(self.filter()));
-        let mut old_rows = self.rows_of(Side::Old, old, filter.clone());
-        let mut new_rows = self.rows_of(Side::New, new, filter.clone());
+        let mut old_rows = self.rows_of(Side::Old, rest, filter.clone());
+        let mut new_rows = self.rows_of(Side::New, rest, filter.clone());
         let (mut old_row, mut new_row) = (None, None);
         let mut last: Option<Bytes> = None;
         loop {
             if old_row.is_none() {
-                let read = old_rows.next_rows(pair, view, 1).await?;
-                old_row = self.with_keys(Side::Old, read, &filter).await?.pop();
+                loop {
+                    let read = old_rows.next_rows(pair, view, 1).await?;
+                    old_row = self.with_keys(Side::Old, read, &filter).await?.pop();
+                    if old_row.as_ref().is_none_or(|(key, _)| !delivery.leaves_out(key)) {
+                        break;
+                    }
+                }
                 if let (Some((key, _)), Some(last)) = (&old_row, &last)
                     && self.order(last, key) != Ordering::Less
                 {
@@ -273,8 +342,7 @@ impl PairScan {
         &self,
         view: &View,
         base: Side,
-        base_plan: Plan<()>,
-        front_plan: Plan<()>,
+        rest: &Rest,
         delivery: &mut Delivery,
     ) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
@@ -282,7 +350,7 @@ impl PairScan {
         let filter = pair.with_origins(Some(self.filter()));
         // The rows that may be gone from `base` when the other table is read.
         let mut expiring = HashSet::new();
-        let mut stream = self.rows_of(base, base_plan, pair.origins_and_newest());
+        let mut stream = self.rows_of(base, rest, pair.origins_and_newest());
         loop {
             let mut rows = stream.next_rows(pair, view, LOOKED_UP).await?;
             if rows.is_empty() {
@@ -295,6 +363,8 @@ impl PairScan {
                 Side::New => Ok(Bytes::copy_from_slice(row.key())),
             });
             let keys: Vec<Bytes> = keys.collect::<Result<_, _>>()?;
+            let (rows, keys): (Vec<_>, Vec<_>) =
+                rows.iter().zip(keys).filter(|(_, key)| !delivery.leaves_out(key)).unzip();
             if base == Side::Old {
                 let soon = rows
                     .iter()
@@ -314,13 +384,14 @@ impl PairScan {
                 }
             }
         }
-        let mut stream = self.rows_of(front, front_plan, filter.clone());
+        let mut stream = self.rows_of(front, rest, filter.clone());
         loop {
             let rows = stream.next_rows(pair, view, LOOKED_UP).await?;
             if rows.is_empty() {
                 return still(pair, view);
             }
-            let rows = self.with_keys(front, rows, &filter).await?;
+            let mut rows = self.with_keys(front, rows, &filter).await?;
+            rows.retain(|(key, _)| !delivery.leaves_out(key));
             let keys: Vec<Bytes> = rows.iter().map(|(key, _)| key.clone()).collect();
             let are_in_base: Vec<bool> = match base {
                 Side::Old => pair.are_in_old(client, keys).await?,
@@ -415,43 +486,89 @@ fn out_of_order(pair: &TablePair, key: &[u8], last: &[u8]) -> Error {
     )
 }
 
-/// Why keys of these types do not sort the same, in words.
-fn order_difference([old, new]: [&KeySchema; 2]) -> Option<String> {
-    let (one, other) = (old.fields(), new.fields());
-    if one.len() != other.len() {
-        return Some(format!("the old key has {} fields and the new one {}", one.len(), other.len()));
-    }
-    let differs = |(old, new): &(&Field, &Field)| old.name() != new.name() || !old.sorts_as(new);
-    let (old, new) = one.iter().zip(other).find(differs)?;
-    Some(match old.name() == new.name() {
-        false => format!("the field `{}` is in the place of `{}`", new.name(), old.name()),
-        true => format!(
-            "the field `{}` sorts its values otherwise: it was {}, and is {}",
-            new.name(),
-            old.written(),
-            new.written()
-        ),
-    })
-}
-
 /// What a scan has delivered.
 struct Delivery {
     rows: mpsc::Sender<Result<RawRow, Error>>,
     /// The key in the new table of the last row, if rows come in order.
     last: Option<Bytes>,
-    /// What each plan selects.
-    selected: [SelectedKeys; 2],
-    /// How the keys of each table are read, unless the same fields are the same bytes in both.
-    layouts: Option<[KeyLayout; 2]>,
+    selected: Selected,
+    /// Of a scan that delivers each value once.
+    values: Option<Values>,
+}
+
+/// Which rows a scan selects.
+enum Selected {
+    /// Those of both plans, which must be the same.
+    ByBoth([SelectedKeys; 2]),
+    /// Those of the plan of the new table; that of the old one may read others too.
+    ByNew(SelectedKeys),
+}
+
+/// The last value of the first fields of which a row was delivered.
+struct Values {
+    /// How many fields.
+    count: usize,
+    last: Option<Leading>,
+    /// How many rows of that value have come since.
+    run: u64,
+}
+
+/// What a row is of the values that are delivered once.
+enum NextValue {
+    Begins,
+    Repeated,
+    /// So often that it is cheaper to read on behind the value.
+    RepeatedForLong,
+}
+
+impl Values {
+    fn new(count: usize) -> Self {
+        Self { count, last: None, run: 0 }
+    }
+
+    fn next(&mut self, schema: &'static KeySchema, keeps: Option<&KeepsValue>, key: &[u8]) -> NextValue {
+        let leading = Leading::of(schema, key, self.count);
+        let is_repeated =
+            self.last.as_ref().zip(leading.as_ref()).is_some_and(|(a, b)| a.value() == b.value());
+        if is_repeated {
+            self.run += 1;
+            return if self.run >= SEEK_ROWS { NextValue::RepeatedForLong } else { NextValue::Repeated };
+        }
+        if keeps.is_some_and(|keeps| !keeps(key)) {
+            return NextValue::Repeated;
+        }
+        (self.last, self.run) = (leading, 0);
+        NextValue::Begins
+    }
 }
 
 impl Delivery {
+    /// Whether the row is one that only the plan of the old table reads.
+    fn leaves_out(&self, key: &[u8]) -> bool {
+        match &self.selected {
+            Selected::ByNew(new) => !new.contains(key),
+            Selected::ByBoth(_) => false,
+        }
+    }
+
     /// Fails if only one of the plans selects the row or, in an ordered scan, if its two keys differ in the fields: in other
     /// states the scan would give other rows.
     fn check(&self, pair: &TablePair, key: &[u8], is_ordered: bool) -> Result<(), Error> {
-        let [old, new] = &self.selected;
+        let compared = match pair.pairing() {
+            Pairing::Named(fields) if is_ordered => Some(fields),
+            _ => None,
+        };
+        let by_both = match &self.selected {
+            Selected::ByBoth(selected) => Some(selected),
+            Selected::ByNew(_) => None,
+        };
+        if compared.is_none() && by_both.is_none() {
+            return Ok(());
+        }
         let old_key = pair.keys().old_of(key)?;
-        if is_ordered && !self.has_same_values(pair, &old_key, key)? {
+        if let Some(fields) = compared
+            && !has_same_values(pair, fields, &old_key, key)?
+        {
             return Err(Error::definition(
                 pair.route(Side::New),
                 format!(
@@ -463,6 +580,7 @@ impl Delivery {
                 ),
             ));
         }
+        let Some([old, new]) = by_both else { return Ok(()) };
         let (selects, leaves_out) = match (old.contains(&old_key), new.contains(key)) {
             (true, true) => return Ok(()),
             (is_old, _) if is_old => ("old", "new"),
@@ -477,19 +595,22 @@ impl Delivery {
             ),
         ))
     }
+}
 
-    /// Whether each field has the same value in both keys of a row.
-    fn has_same_values(&self, pair: &TablePair, old: &[u8], new: &[u8]) -> Result<bool, Error> {
-        let Some([old_layout, new_layout]) = &self.layouts else {
-            let fields = |side, key: &[u8]| pair.key_type(side).schema().fields_in(key);
-            return Ok(fields(Side::Old, old) == fields(Side::New, new));
-        };
-        let decoded = |side, layout: &KeyLayout, key: &[u8]| {
-            layout.decode(key).map_err(|error| Error::foreign(pair.route(side), error))
-        };
-        let old = decoded(Side::Old, old_layout, old)?;
-        Ok(old.values() == decoded(Side::New, new_layout, new)?.values())
+/// Whether each field has the same value in both keys of a row.
+fn has_same_values(pair: &TablePair, fields: &FieldPairs, old: &[u8], new: &[u8]) -> Result<bool, Error> {
+    let schemas = pair.key_types().map(KeyType::schema);
+    let [stored_old, stored_new] =
+        schemas.map(|schema| (schema.fields(), schema.layout(), schema.delimiter()));
+    if stored_old == stored_new {
+        let [old_schema, new_schema] = schemas;
+        return Ok(old_schema.fields_in(old) == new_schema.fields_in(new));
     }
+    let [old_layout, new_layout] = fields.layouts();
+    let decoded = |side, layout: &KeyLayout, key: &[u8]| {
+        layout.decode(key).map_err(|error| Error::foreign(pair.route(side), error))
+    };
+    Ok(fields.have_same_values(&decoded(Side::Old, old_layout, old)?, &decoded(Side::New, new_layout, new)?))
 }
 
 /// The keys that a plan selects.
@@ -523,6 +644,8 @@ impl SelectedKeys {
 enum ScanEnd {
     /// The state has changed.
     Changed,
+    /// The next rows have the value of the last one, and are passed over.
+    PastValue,
     /// The caller has all that it wants.
     Enough,
     Failed(Error),
@@ -540,6 +663,8 @@ pub(crate) struct PairCursor {
     rows: mpsc::Receiver<Result<RawRow, Error>>,
     task: Option<JoinHandle<()>>,
     current: Option<RawRow>,
+    /// The key of the last row that was delivered; empty before the first.
+    last: Bytes,
     /// How many rows may still be delivered.
     left: u64,
 }
@@ -548,7 +673,7 @@ impl PairCursor {
     pub(super) fn new(
         pair: &Arc<TablePair>,
         new: Plan<()>,
-        old: Result<Plan<()>, PlanError>,
+        old: OldSelection,
         scan: ScanRequest,
         check: Option<TableCheck>,
     ) -> Self {
@@ -556,11 +681,10 @@ impl PairCursor {
         let (sender, rows) = mpsc::channel(usize::try_from(left).unwrap_or(BUFFERED).clamp(1, BUFFERED));
         let scan = PairScan { pair: Arc::clone(pair), old, new, scan };
         let begin = Box::new(move || tokio::spawn(scan.run(sender, check)));
-        Self { begin: Some(begin), rows, task: None, current: None, left }
+        Self { begin: Some(begin), rows, task: None, current: None, last: Bytes::new(), left }
     }
 
-    /// Ends the scan, which cancels its requests.
-    fn end(&mut self) {
+    fn close(&mut self) {
         (self.begin, self.current, self.left) = (None, None, 0);
         self.rows.close();
         if let Some(task) = self.task.take() {
@@ -572,7 +696,7 @@ impl PairCursor {
 impl ScanCursor for PairCursor {
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         if self.left == 0 {
-            self.end();
+            self.close();
             return Poll::Ready(Ok(false));
         }
         if let Some(begin) = self.begin.take() {
@@ -584,7 +708,7 @@ impl ScanCursor for PairCursor {
                 return Poll::Ready(Ok(true));
             }
             Some(Err(error)) => {
-                self.end();
+                self.close();
                 return Poll::Ready(Err(error));
             }
             None => {}
@@ -598,7 +722,7 @@ impl ScanCursor for PairCursor {
                 resume_unwind(panic);
             }
         }
-        self.end();
+        self.close();
         Poll::Ready(Ok(false))
     }
 
@@ -607,17 +731,41 @@ impl ScanCursor for PairCursor {
     }
 
     fn delivered(&mut self) {
-        self.left = self.left.saturating_sub(1);
+        if let Some(row) = &self.current {
+            self.last = Bytes::copy_from_slice(row.key());
+        }
+        self.count(1);
+    }
+
+    fn last_key(&self) -> &[u8] {
+        &self.last
+    }
+
+    /// One row at a time: the task decides about each.
+    fn visit_buffered(&mut self, _: u64, mut visit: impl FnMut(&RawRow) -> VisitResult) {
+        if let Some(row) = &self.current
+            && visit(row) == VisitResult::Delivered
+        {
+            self.last = Bytes::copy_from_slice(row.key());
+        }
+    }
+
+    fn count(&mut self, rows: u64) {
+        self.left = self.left.saturating_sub(rows);
+    }
+
+    fn end(&mut self) {
+        self.close();
     }
 
     fn fail_at_row(&mut self, error: Error) -> Error {
-        self.end();
+        self.close();
         error
     }
 }
 
 impl Drop for PairCursor {
     fn drop(&mut self) {
-        self.end();
+        self.close();
     }
 }

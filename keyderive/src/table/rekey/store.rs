@@ -9,15 +9,16 @@ use bytes::Bytes;
 use super::keys::PairKey;
 use super::migration::Migration;
 use super::pair::TablePair;
-use super::scan::PairCursor;
+use super::scan::{OldSelection, PairCursor};
 use crate::client::{Entries, Error, Mutations, TableInfo};
-use crate::plan::{IntoPlan, Plan, PlanError};
+use crate::key::RekeyedFrom;
+use crate::plan::{Explain, ExplainOptions, IntoPlan, Plan, PlanError};
 use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
 use crate::table::execution::{ScanRequest, TableCheck};
 use crate::table::handle::WriteScope;
 use crate::table::store::{FoundRows, ReadStore, Source, WriteStore};
 use crate::table::watch::Watch;
-use crate::table::{ReadOnly, Reads, Scan, Table, UntypedTable, Writes};
+use crate::table::{ReadOnly, Reads, Scan, Scans, Table, UntypedTable, Writes};
 
 /// A table with keys `Old` that becomes one with keys `New`, from [`Client::rekeyed`](crate::Client::rekeyed).
 ///
@@ -66,13 +67,14 @@ impl<Old: PairKey, New: PairKey, R> Rekeyed<Old, New, R> {
     }
 }
 
-/// Scans.
+/// Scans by two plans.
 ///
 /// While rows are copied, an [`unordered`](Scan::unordered) scan reads the table that nobody writes twice, and keeps the keys of its
 /// rows in memory that garbage collection may remove within an hour. If it runs for longer, a row that is removed from that table
 /// meanwhile can come twice.
 impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
-    /// A scan of the rows that both plans select: one by new keys, and the same by old keys.
+    /// A scan of the rows that both plans select: one by new keys, and the same by old keys. For conversions that are written by hand; where
+    /// the new key takes the [place](crate::key::RekeyedFrom) of the old one field by field, [`scan`](Table::scan) needs one plan.
     ///
     /// ```
     /// # use keyderive::table::rekey::Rekeyed;
@@ -83,7 +85,7 @@ impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
     /// # impl From<&New> for Old { fn from(new: &New) -> Self { Self { user: new.user.clone(), at: new.at } } }
     /// # #[derive(Row)] struct Event { kind: String }
     /// # async fn sample(events: Rekeyed<Old, New, Event>) -> Result<(), keyderive::Error> {
-    /// let scan = events.scan(New::scan().user("alice"), Old::scan().user("alice"));
+    /// let scan = events.scan_both(New::scan().user("alice"), Old::scan().user("alice"));
     /// let newest = scan.reversed().limit(5).collect().await?;
     /// # Ok(())
     /// # }
@@ -94,36 +96,38 @@ impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
     /// no origins. The stream ends with the first error: those of [`Scan::stream`], and these.
     ///
     /// - A row that one of the plans selects, and the other does not.
-    /// - The scan must be [`unordered`](Scan::unordered) if the key types have other fields, or the same ones in another order, or one that
-    ///   sorts its values otherwise, such as a time that is no longer reversed; or if the conversions change the value of a field. Another
-    ///   width, delimiter or layout sorts the same. The last is an error once the scan comes to such a row: conversions must change all
-    ///   rows, or none. An unordered scan waits in the states in which writes wait, and fails when the state changes, with an error that
+    /// - The scan must be [`unordered`](Scan::unordered) if [the keys sort otherwise](crate::table::rekey#order), or if the conversions change
+    ///   the value of a field. The last is an error once the scan comes to such a row: conversions must change all rows, or none. An
+    ///   unordered scan waits in the states in which writes wait, and fails when the state changes, with an error that
     ///   [`is_retryable`](Error::is_retryable).
     /// - A filter with [`row_key_regex`](RowFilter::row_key_regex), with [`InvalidArgument`](crate::ErrorKind::InvalidArgument): use the
     ///   plans.
-    pub fn scan(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> Scan<New, R, Pair<Old>> {
-        Scan::new(self.clone(), new.into_plan(), old.into_plan().map(Plan::untyped))
+    pub fn scan_both(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> Scan<New, R, Pair<Old>> {
+        let old = OldSelection::Given(old.into_plan().map(Plan::untyped));
+        Scan::new(self.clone(), new.into_plan(), old)
     }
 }
 
-/// Scans of a [part](Table::rows_as) of the row type.
+/// Scans of a [part](Table::rows_as) of the row type by two plans.
 impl<Old: PairKey, New: PairKey, R> Table<New, R, ReadOnly<Pair<Old>>> {
-    /// A [scan](Table::scan) of the rows that both plans select, as a scan of the whole.
-    pub fn scan(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> Scan<New, R, Pair<Old>> {
-        self.scanned().scan(new, old)
+    /// A [scan](Table::scan_both) of the rows that both plans select, as a scan of the whole.
+    pub fn scan_both(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> Scan<New, R, Pair<Old>> {
+        self.scanned().scan_both(new, old)
     }
 }
 
-impl<Old: PairKey, New: PairKey, R> Scan<New, R, Pair<Old>> {
-    /// Runs the scan and counts its rows.
-    ///
-    /// # Errors
-    /// The first one of [`stream`](Scan::stream).
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn count(self) -> Result<u64, Error> {
-        self.keys_only().stream().count_rows().await
+impl<Old: PairKey, New: PairKey + RekeyedFrom<Old>> Scans<New> for Pair<Old> {
+    fn begin<R>(table: Table<New, R, Self>, plan: Result<Plan<New>, PlanError>) -> Scan<New, R, Self> {
+        Scan::new(table, plan, OldSelection::Derived)
+    }
+}
+
+impl<Old: PairKey, New: PairKey + RekeyedFrom<Old>> Scans<New> for ReadOnly<Pair<Old>> {
+    fn begin<R>(
+        table: Table<New, R, Pair<Old>>,
+        plan: Result<Plan<New>, PlanError>,
+    ) -> Scan<New, R, Pair<Old>> {
+        Scan::new(table, plan, OldSelection::Derived)
     }
 }
 
@@ -141,7 +145,7 @@ impl<Old: PairKey> Reads for Pair<Old> {
 impl<Old: PairKey> Writes for Pair<Old> {}
 
 impl<Old: PairKey> ReadStore for Pair<Old> {
-    type OldPlan = Result<Plan<()>, PlanError>;
+    type OldPlan = OldSelection;
     type Cursor = PairCursor;
 
     async fn ensure_checked(&self, table: &UntypedTable) -> Result<(), Error> {
@@ -172,6 +176,19 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
         filter: RowFilter,
     ) -> Result<FoundRows, Error> {
         self.tables.read_many(&table.client, &keys, Some(filter)).await.map(FoundRows::Rows)
+    }
+
+    async fn partitions(&self, table: &UntypedTable, plan: Plan<()>) -> Result<Vec<Plan<()>>, Error> {
+        self.tables.partitions(&table.client, plan).await
+    }
+
+    fn explain(&self, new: &Plan<()>, old: &OldSelection, options: ExplainOptions) -> Result<Explain, Error> {
+        self.tables.explain(new, old, options)
+    }
+
+    fn prefers_order(&self, new: &Plan<()>, old: &OldSelection) -> bool {
+        let old = self.tables.old_of(new, old);
+        old.is_ok_and(|old| self.tables.pairing().is_turned([&old.plan, new]).is_ok())
     }
 
     fn scan(
@@ -212,6 +229,10 @@ impl<Old: PairKey> WriteStore for Pair<Old> {
 
     /// Each request knows the state that it acts by.
     fn watch(&self, _: &UntypedTable) -> Watch {
+        Watch::off()
+    }
+
+    fn watch_later(&self, _: &UntypedTable) -> Watch {
         Watch::off()
     }
 
