@@ -2,6 +2,7 @@
 
 mod calls;
 mod chaos;
+mod declared;
 mod drive;
 mod drivers;
 mod exact;

@@ -109,6 +109,29 @@ impl FieldPairs {
         Some((codec.cut(&value, Side::Before), self.new.shown(at, &value)))
     }
 
+    /// The fields of the new key that hold a value that the old field cannot, with such a value: of values at the limits of widths, units and
+    /// characters, the first.
+    pub(crate) fn narrower(&self) -> Vec<(&'static str, Value)> {
+        let fields = self.old.schema().fields().iter().zip(&*self.in_new);
+        let narrower = fields.filter_map(|(old, at)| {
+            let new = &self.new.schema().fields()[*at];
+            let holds = |layout: &KeyLayout, name, value: &Value| {
+                layout.can_hold(name, value.clone()).unwrap_or(false)
+            };
+            let is_lost = |value: &Value| {
+                let is_rounded = old.time_unit().is_some_and(|unit| value.is_finer_than(unit));
+                !holds(&self.old, old.name(), value) || is_rounded
+            };
+            let is_held = |value: &Value| {
+                let is_rounded = new.time_unit().is_some_and(|unit| value.is_finer_than(unit));
+                holds(&self.new, new.name(), value) && !is_rounded
+            };
+            let found = probes(new.values()).into_iter().find(|value| is_held(value) && is_lost(value));
+            found.map(|value| (new.name(), value))
+        });
+        narrower.collect()
+    }
+
     /// Whether a test means the same for the values of an old field: names of codes are compared by the codes, and text by its bytes.
     fn is_comparable(&self, at: usize, old: FieldValues, test: &KeyTest) -> bool {
         let new = self.new.schema().fields()[at].values();
@@ -161,5 +184,36 @@ impl FieldPairs {
         let mut value = ReadValue::EMPTY;
         self.new.fields()[at].codec.read_to(bytes, None, &mut value).ok()?;
         Some(value.into_value())
+    }
+}
+
+/// Values of a kind at which fields differ, the most usual first.
+fn probes(of: FieldValues) -> Vec<Value> {
+    match of {
+        FieldValues::Integer { min, max } => {
+            let powers = (0..=38).map(|digits| 10_i128.pow(digits));
+            let mut values: Vec<_> =
+                powers.clone().chain(powers.map(|power| -power)).map(Value::Integer).collect();
+            values.extend([Value::Unsigned(max), Value::Integer(min)]);
+            values
+        }
+        FieldValues::Text | FieldValues::Char | FieldValues::Codes(_) => {
+            let ascii = (0..128_u8).map(|byte| char::from(byte).to_string());
+            let long = (1..=12).map(|power| "x".repeat(1 << power));
+            let (empty, wide) = (String::new(), "\u{10ffff}".to_owned());
+            long.chain(ascii).chain([empty, wide]).map(Value::Text).collect()
+        }
+        FieldValues::Bytes => {
+            let lengths = (0..=12).map(|power| 1 << power);
+            std::iter::once(0).chain(lengths).map(|length| Value::Bytes(vec![0x78; length])).collect()
+        }
+        FieldValues::Time { .. } => {
+            let units = [1_000_000_000, 1_000_000, 1_000, 1];
+            let far = [253_402_300_799, 9_223_372_035, -1, -9_223_372_036, -62_135_596_800];
+            let whole = far.map(|seconds: i128| seconds * 1_000_000_000);
+            units.into_iter().chain(whole).map(Value::Time).collect()
+        }
+        FieldValues::Uuid { .. } => vec![Value::Uuid(0)],
+        FieldValues::Bool | FieldValues::Date | FieldValues::Custom => Vec::new(),
     }
 }

@@ -269,6 +269,11 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         self.with_handle(self.handle.with_client(client))
     }
 
+    /// The same table over another store.
+    fn with_store<T>(&self, store: T) -> Table<K, R, T> {
+        Table { handle: self.handle.clone(), store, types: PhantomData }
+    }
+
     fn bound(&self) -> BoundTable<'_, S> {
         BoundTable { handle: &self.handle, store: &self.store }
     }

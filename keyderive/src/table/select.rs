@@ -49,12 +49,13 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
     /// none of its columns does not exist, whether one is required or not, and a selection of it has no such row either. If a
     /// family is optional, select the family: a required column of it is an error in a row without the family. A column that was renamed
     /// without an [`alias`](macro@crate::Row) is absent: what is stored under its former name is not read.
-    pub fn select<C: Selection<R>>(&self, selection: C) -> Select<K, C::Output, S::Scanned>
+    pub fn select<C: Selection<R>>(&self, selection: C) -> Select<K, C::Output, S>
     where
         C::Output: 'static,
     {
         let visible = self.handle.visible.selected(selection);
-        Select { table: self.scanned_with(UntypedTable { visible, ..self.handle.clone() }) }
+        let handle = UntypedTable { visible, ..self.handle.clone() };
+        Select { table: Table { handle, store: self.store.clone(), types: PhantomData } }
     }
 }
 

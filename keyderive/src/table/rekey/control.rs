@@ -500,6 +500,11 @@ impl Lease {
         }
     }
 
+    /// Whether the new table is the only one, for good.
+    pub(super) fn is_over(&self) -> bool {
+        self.status.borrow().view.as_ref().is_some_and(|view| view.state == State::New)
+    }
+
     /// Whether what was done by this state counts now.
     pub(super) fn holds(&self, view: &View) -> bool {
         Instant::now() < self.end_of(view)

@@ -114,6 +114,7 @@
 mod control;
 mod examples;
 mod keys;
+mod maybe;
 mod migration;
 mod order;
 mod pace;
@@ -128,6 +129,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub use keys::PairKey;
+pub use maybe::MaybeRekeyed;
 pub use migration::{Activity, Migration, MigrationProgress, MigrationStatus};
 pub use pass::Findings;
 pub use state::State;

@@ -24,11 +24,11 @@ use super::order::Pairing;
 use super::scan::OldSelection;
 use super::state::{PairTables, Reads, Side, State, Writes};
 use crate::client::{
-    Batch, Client, Entries, Error, Family, Idempotency, Mutations, REQUEST_BYTES, ReadRows, RekeyingEnd,
-    Route, TableInfo,
+    Batch, Client, Entries, Error, ErrorKind, Family, Idempotency, Mutations, REQUEST_BYTES, ReadRows,
+    RekeyingEnd, Route, TableInfo,
 };
 use crate::dynamic::OldPlan;
-use crate::key::KeyType;
+use crate::key::{EncodeError, KeyType};
 use crate::plan::{Explain, ExplainOptions, Plan};
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
 use crate::table::UntypedTable;
@@ -272,8 +272,8 @@ impl TablePair {
         of_old.reversed ^= is_turned;
         if !undecided.is_empty() {
             of_old.filters.push(format!(
-                "rows are read, and dropped by their new keys: in the old key, nothing is left of {}",
-                undecided.join(", ")
+                "rows are read, and dropped by their new keys: the old table cannot be asked for {}",
+                undecided.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ")
             ));
         }
         let old_table = self.route(Side::Old).table().to_string();
@@ -297,8 +297,19 @@ impl TablePair {
         )
     }
 
+    /// Both keys of a row. Once there is no way back, a row need not have an old one, which is then empty.
     fn keys_of(&self, new: Bytes) -> Result<RowKeys, Error> {
-        Ok(RowKeys { old: self.keys.old_of(&new)?, new })
+        match self.keys.old_of(&new) {
+            Ok(old) => Ok(RowKeys { old, new }),
+            Err(_) if self.lease.is_over() => Ok(RowKeys { old: Bytes::new(), new }),
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidKey) => {
+                let fault =
+                    format!("until `finish()` ends its re-keying, each row needs an old key too: {error}");
+                let key_type = self.key_type(Side::New).schema().key_type();
+                Err(Error::key(self.route(Side::New), EncodeError::names(key_type, fault)))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// A filter without the origins.

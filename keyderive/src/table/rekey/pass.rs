@@ -19,6 +19,8 @@ use super::pace::{Pace, Sent};
 use super::pair::{TablePair, has_data};
 use super::state::{Control, Side, State};
 use crate::client::{Client, Entries, Error, Idempotency, Mutations, RekeyingEnd};
+use crate::dynamic::{FieldPairs, Value};
+use crate::plan::Plan;
 use crate::row::{RawRow, RowFilter};
 use crate::table::handle::windows;
 use crate::table::reserved::ORIGINS;
@@ -165,6 +167,11 @@ pub struct Findings {
     pub faulty: u64,
     /// The first 100 that were found.
     pub faults: Vec<Fault>,
+    /// The fields of the new key with values that the old key cannot hold, each with the least of them that was found. Until
+    /// [`finish`](Migration::finish), when no way back is left, a write of such a key fails.
+    pub narrower: Vec<(&'static str, Value)>,
+    /// Why a scan of all rows has no order; none if it has one. [`rekey`](crate::table::rekey#order) says which scans have.
+    pub without_order: Option<String>,
 }
 
 impl Findings {
@@ -177,14 +184,26 @@ impl Findings {
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, cells, bytes, faulty, faults } = self;
+        let Self { rows, cells, bytes, faulty, faults, narrower, without_order } = self;
         let (rows, cells) = (counted(*rows, "row"), counted(*cells, "cell"));
         write!(f, "{rows} with {cells}, about {} MiB; ", bytes / (1024 * 1024))?;
-        if *faulty == 0 {
-            return f.write_str("all can be re-keyed");
+        match faulty {
+            0 => f.write_str("all can be re-keyed")?,
+            faulty => {
+                write!(f, "{} cannot be re-keyed", counted(*faulty, "row"))?;
+                list_faults(f, faults)?;
+            }
         }
-        write!(f, "{} cannot be re-keyed", counted(*faulty, "row"))?;
-        list_faults(f, faults)
+        for (field, value) in narrower {
+            write!(
+                f,
+                "\nuntil `finish()`, writes with a `{field}` that the old key cannot hold fail, such as {value:?}"
+            )?;
+        }
+        match without_order {
+            Some(why) => write!(f, "\nuntil `finish()`, scans of all rows need `.unordered()`: {why}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -221,7 +240,11 @@ impl Migration {
         let parts = old.partitions().await?;
         let checked = examined.check(parts, self.parallel, &mut meter.reporter()).await?;
         let Checked { rows, cells, stored_bytes: bytes, faulty, faults, .. } = checked;
-        Ok(Findings { rows, cells, bytes, faulty, faults })
+        let pairing = self.pair.pairing();
+        let narrower = pairing.fields().map(FieldPairs::narrower).unwrap_or_default();
+        let all = self.pair.key_types().map(|key_type| Plan::full(key_type.schema()));
+        let without_order = pairing.is_turned([&all[0], &all[1]]).err();
+        Ok(Findings { rows, cells, bytes, faulty, faults, narrower, without_order })
     }
 
     /// Compares both tables, while the new one has origins, as [`Table::diff`](crate::Table::diff) does, by the same rule for cells: every

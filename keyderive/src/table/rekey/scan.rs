@@ -152,21 +152,23 @@ impl PairScan {
     /// What is left after the last row that was delivered; or after all rows of its value, where each comes once.
     fn rest(&self, whole: &Rest, delivery: &Delivery) -> Result<Rest, Error> {
         let (pair, reversed, is_turned) = (&self.pair, self.scan.options.reversed, whole.is_turned);
-        let (old, new) = match &delivery.last {
-            None => (whole.old.clone(), whole.new.clone()),
-            Some(last) => {
-                let old_last = pair.keys().old_of(last)?;
-                match &delivery.values {
-                    Some(values) if pair.have_same_first_fields(values.count) => (
-                        whole.old.after_value(&old_last, values.count, reversed != is_turned),
-                        whole.new.after_value(last, values.count, reversed),
-                    ),
-                    _ => (
-                        whole.old.after_row(&old_last, reversed != is_turned),
-                        whole.new.after_row(last, reversed),
-                    ),
-                }
+        let Some(last) = &delivery.last else {
+            return Ok(Rest { old: whole.old.clone(), new: whole.new.clone(), is_turned });
+        };
+        let after = |plan: &Plan<()>, key: &[u8], fields: Option<usize>, reversed| match fields {
+            Some(fields) => plan.after_value(key, fields, reversed),
+            None => plan.after_row(key, reversed),
+        };
+        let fields = delivery.values.as_ref().map(|values| values.count);
+        let new = after(&whole.new, last, fields, reversed);
+        let old = match pair.keys().old_of(last) {
+            Ok(key) => {
+                let fields = fields.filter(|fields| pair.have_same_first_fields(*fields));
+                after(&whole.old, &key, fields, reversed != is_turned)
             }
+            // It is read no more, and has no place for some rows.
+            Err(_) if pair.lease().is_over() => whole.old.clone(),
+            Err(error) => return Err(error),
         };
         Ok(Rest { old, new, is_turned })
     }
@@ -554,6 +556,9 @@ impl Delivery {
     /// Fails if only one of the plans selects the row or, in an ordered scan, if its two keys differ in the fields: in other
     /// states the scan would give other rows.
     fn check(&self, pair: &TablePair, key: &[u8], is_ordered: bool) -> Result<(), Error> {
+        if pair.lease().is_over() {
+            return Ok(());
+        }
         let compared = match pair.pairing() {
             Pairing::Named(fields) if is_ordered => Some(fields),
             _ => None,

@@ -58,6 +58,11 @@ impl<Old> Pair<Old> {
     pub(super) fn new(tables: Arc<TablePair>) -> Self {
         Self { tables, old: PhantomData }
     }
+
+    /// The same without the type of the old key.
+    pub(super) fn untyped(&self) -> Pair<()> {
+        Pair::new(Arc::clone(&self.tables))
+    }
 }
 
 impl<Old: PairKey, New: PairKey, R> Rekeyed<Old, New, R> {
@@ -131,9 +136,9 @@ impl<Old: PairKey, New: PairKey + RekeyedFrom<Old>> Scans<New> for ReadOnly<Pair
     }
 }
 
-impl<Old: PairKey> Source for Pair<Old> {}
+impl<Old: 'static> Source for Pair<Old> {}
 
-impl<Old: PairKey> Reads for Pair<Old> {
+impl<Old: 'static> Reads for Pair<Old> {
     type Scanned = Self;
 
     fn scanned(&self) -> &Self {
@@ -142,9 +147,9 @@ impl<Old: PairKey> Reads for Pair<Old> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<Old: PairKey> Writes for Pair<Old> {}
+impl<Old: 'static> Writes for Pair<Old> {}
 
-impl<Old: PairKey> ReadStore for Pair<Old> {
+impl<Old: 'static> ReadStore for Pair<Old> {
     type OldPlan = OldSelection;
     type Cursor = PairCursor;
 
@@ -208,7 +213,7 @@ impl<Old: PairKey> ReadStore for Pair<Old> {
     }
 }
 
-impl<Old: PairKey> WriteStore for Pair<Old> {
+impl<Old: 'static> WriteStore for Pair<Old> {
     fn known_info(&self, _: &UntypedTable) -> Option<Arc<TableInfo>> {
         Some(Arc::clone(self.tables.info()))
     }
