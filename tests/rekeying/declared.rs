@@ -1,5 +1,6 @@
 //! A new key that declares which old fields it takes: one plan, for every call, in every state.
 
+use keyderive::client::ReadStats;
 use keyderive::plan::Plan;
 use keyderive::table::rekey::{Activity, MaybeRekeyed, Rekeyed, State};
 use keyderive::table::{Scans, Writes};
@@ -133,6 +134,9 @@ async fn service<S: Writes + Scans<NewKey>>(
     let rest = tickets.scan(of_user()).after(&page.next.unwrap()).page(5).await?;
     assert_eq!((rest.rows, rest.next), (vec![(key(1), ticket("renamed"))], None));
     assert_eq!(tickets.count(of_user()).await?, 2);
+    let stats = ReadStats::new();
+    assert_eq!(tickets.scan(of_user()).with_stats(&stats).collect().await?.len(), 2);
+    assert!(stats.rows_seen() >= 2, "{stats}");
     let titles = tickets.select(Ticket::TITLE).scan(of_user()).reversed().collect().await?;
     assert_eq!(titles, [(key(1), "renamed".to_owned()), (key(4), "opened".to_owned())]);
     let first = tickets.scan(NewKey::scan()).distinct(1).limit(1).collect().await?;

@@ -477,7 +477,7 @@ async fn a_re_keyed_table_hides_rows_too() {
     assert_eq!(rekeyed.get(&key).await.unwrap(), None);
     assert_eq!(rekeyed.get_many([&key]).await.unwrap(), [None]);
     assert!(!rekeyed.exists(&key).await.unwrap());
-    let scan = || rekeyed.scan(SaltedKey::scan(), UserKey::scan());
+    let scan = || rekeyed.scan_both(SaltedKey::scan(), UserKey::scan());
     assert_eq!(scan().collect().await.unwrap(), []);
     assert_eq!(scan().count().await.unwrap(), 0);
     assert!(!rekeyed.delete_if(&key, Condition::row_exists()).await.unwrap());

@@ -624,7 +624,7 @@ async fn row_types_of_a_re_keyed_table_are_those_of_its_new_one() {
     running.put(&a, &event()).await.unwrap();
     let other = bigtable.client().rekeyed::<UserKey, SaltedKey, Numbered>("old", "new").await.unwrap();
     assert!(refused(other.get(&a).await).contains("nothing was read"));
-    let unread = other.scan(SaltedKey::scan(), UserKey::scan()).collect().await;
+    let unread = other.scan_both(SaltedKey::scan(), UserKey::scan()).collect().await;
     assert!(refused(unread).contains("nothing was read"));
     let driver = bigtable.client().rekeyed::<UserKey, SaltedKey, Event>("old", "new").await.unwrap();
     driver.migration().run().await.unwrap();

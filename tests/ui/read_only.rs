@@ -99,7 +99,6 @@ impl From<&New> for Old {
 }
 
 fn rekeyed(cards: &Rekeyed<Old, New, Card>, key: &New, card: &Card) {
-    let _ = cards.writer();
     let _ = cards.export(New::scan());
     let part = cards.rows_as::<Card>();
     let _ = part.scan_both(New::scan(), Old::scan());

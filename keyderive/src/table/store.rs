@@ -106,8 +106,10 @@ pub trait OneTable: Reads<Scanned = Direct> {}
 ///
 /// Whatever has [`OneTable`] has it too.
 #[diagnostic::on_unimplemented(
-    message = "a table over `{Self}` has no scan by one plan of `{K}`",
-    label = "not a table that is scanned by one plan",
+    message = "a table over `{Self}` is not scanned by one plan of `{K}`",
+    label = "`{K}` does not declare which fields of the old key it takes",
+    note = "while a table is re-keyed from `OldKey`, a plan of the new key is enough if that has `#[row_key(rekeyed_from = OldKey)]`, which writes \
+            both conversions; with conversions by hand, give a plan of each key: `scan_both(new, old)`",
     note = "generic code that scans takes a `Table<K, R, S>` with `S: Scans<K>`"
 )]
 pub trait Scans<K: TableKey>: Reads {

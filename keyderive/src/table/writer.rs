@@ -8,7 +8,7 @@ use crate::row::Row;
 
 use super::handle::WriteScope;
 use super::watch::Watch;
-use super::{Direct, Table, UntypedTable, Update, Writes};
+use super::{Direct, Reads, Table, UntypedTable, Update, Writes};
 use crate::client::{
     Client, Entries, Error, RawWriter, WriteErrors, WriterFuture, WriterSettings, WriterTarget,
 };
@@ -52,18 +52,24 @@ pub struct Writer<K, R, S = Direct> {
     types: PhantomData<fn(K, R)>,
 }
 
-impl<K: TableKey, R, S: Writes> Table<K, R, S> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// A writer of many rows in the background.
     ///
     /// For rows that arrive one by one, for as long as the program runs. [Load](Self::load) an input that ends.
     #[must_use]
-    pub fn writer(&self) -> Writer<K, R, S> {
+    pub fn writer(&self) -> Writer<K, R, S>
+    where
+        S: Writes,
+    {
         self.writer_with(|_| ())
     }
 
     /// A writer of many rows in the background, with other [settings](WriterSettings).
     #[must_use]
-    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R, S> {
+    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R, S>
+    where
+        S: Writes,
+    {
         let raw = self.handle.client.raw_table(&self.handle.name).writer_with(change);
         let target =
             WriterTable { table: self.handle.clone(), store: self.store.clone(), watch: OnceLock::new() };

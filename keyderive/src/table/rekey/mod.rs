@@ -16,22 +16,11 @@
 //! }
 //!
 //! #[derive(RowKey, Debug, PartialEq)]
+//! #[row_key(rekeyed_from = OldKey)]
 //! #[salt(range = 64, over = "user")]
 //! struct NewKey {
 //!     user: String,
 //!     at: u64,
-//! }
-//!
-//! impl From<OldKey> for NewKey {
-//!     fn from(OldKey { user, at }: OldKey) -> Self {
-//!         Self { user, at }
-//!     }
-//! }
-//!
-//! impl From<&NewKey> for OldKey {
-//!     fn from(NewKey { user, at }: &NewKey) -> Self {
-//!         Self { user: user.clone(), at: *at }
-//!     }
 //! }
 //!
 //! #[derive(Row, Debug, PartialEq)]
@@ -96,6 +85,24 @@
 //! anything in an empty table, of keys that are longer than about 1000 bytes, or where new keys are made of rows. Another attempt after a
 //! roll-back records its own, and `finish` removes them.
 //!
+//! # Order
+//! A scan in order gives the rows as the new table has them, in every state. So it needs the fields that its plan leaves open in the same order
+//! in both keys, and each of them sorted as before, or all of them the other way round: then the old table is read backwards. A field that
+//! is fixed to one value does not matter. A field sorts as before if its values have the same order, whatever its width, delimiter, escapes,
+//! unit or layout; a hashed or bit-reversed field, and one that a module writes, only if nothing of it has changed. The fields left of a salt must be fixed, in
+//! both keys. Other scans need [`unordered`](crate::Scan::unordered), and say so before they read.
+//!
+//! # Conversions
+//! | | declared, by [`rekeyed_from`](crate::guide::attributes#rekeyed_from) | by hand, as `From` | [of rows](Client::rekeyed_by_row) |
+//! |---|---|---|---|
+//! | a new key | has the values of the old one, in fields of any name, order and format | is any function of the old one that has an inverse | is made of the old one and the row |
+//! | a scan | by the plan of the new key: [`scan`](crate::Table::scan) | by a plan of each key: [`scan_both`](Rekeyed::scan_both) | by a plan of each key, unordered |
+//! | counts, pages, visits, distinct values | all | of `scan_both` | counts and visits |
+//! | `delete_rows`, partitions | yes | no | no |
+//!
+//! The plan of the old table has the constraints of the new one on the fields that are a prefix of the old key. It may read more rows, and those are
+//! dropped by their new keys: [`explain`](crate::Scan::explain) names the fields.
+//!
 //! # What it costs
 //! | state | requests |
 //! |---|---|
@@ -107,8 +114,9 @@
 //! In every state but `new` each process reads the control row once in a quarter of a lease, by default each second.
 //!
 //! # What it does not do
-//! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, writers, exports, `delete_rows` and `drop_rows` while
-//! it runs, two key types of one table at the same time, and rows above 100,000 cells or 64 MiB.
+//! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, exports, copies and `drop_rows` while it runs, two key
+//! types of one table at the same time, and rows above 100,000 cells or 64 MiB. Keys that the old table cannot hold fail until the end: a way back needs a place for
+//! each row.
 //! [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a key.
 
 mod control;

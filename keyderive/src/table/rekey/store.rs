@@ -27,8 +27,8 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 
 /// The rows of a table with keys `Old` that is re-keyed: in that table, or in the one that it becomes.
 ///
-/// A [`Table`] over a pair has the calls of one table that can be kept during a re-keying: there is no load, no writer, no
-/// export, and no deletion by a plan. Each has the errors of the call for one table, and these: the call fails with
+/// A [`Table`] over a pair has the calls of one table that can be kept during a re-keying: there is no load, no export, no copy and no drop of
+/// rows. Each has the errors of the call for one table, and these: the call fails with
 /// [`is_unavailable`](Error::is_unavailable) if the state cannot be read for longer than a lease, and a write that waits for
 /// the next state fails with [`is_deadline_exceeded`](Error::is_deadline_exceeded) when its timeout passes; both can be
 /// [repeated](Error::is_retryable). An increment, an append or a conditional write has an [unknown
@@ -44,7 +44,7 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 /// # #[derive(RowKey, Debug)] #[salt(range = 16)] struct New { id: u64 }
 /// # #[derive(Row)] struct Event { kind: String }
 /// # fn sample(events: Rekeyed<Old, New, Event>) {
-/// let writer = events.writer(); // it would send rows later, by a state that may have passed
+/// let export = events.export(New::scan()); // it would read by a state that may have passed
 /// # }
 /// ```
 ///
