@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use keyderive::client::{RawTable, Settings, WriteErrors};
+use keyderive::client::{RawTable, Settings};
 use keyderive::embedded::Bigtable;
 use keyderive::table::Direct;
 use keyderive::{Client, Table};
@@ -163,26 +163,8 @@ impl Writer {
 
     async fn writer(&mut self) -> u64 {
         let ats = self.several();
-        let caller = &mut self.caller;
-        caller.record.names("a writer", None);
-        let writer = caller.events.writer_with(|settings| {
-            settings.batch_entries = 3;
-            settings.linger = Duration::from_millis(1);
-        });
-        let mut begun = Vec::new();
-        for at in &ats {
-            let id = caller.id();
-            begun.push((EventKey::of(*at).encode().unwrap(), caller.record.begin(*at, Op::Put(id))));
-            writer.put(&EventKey::of(*at), &Event::of(id)).await.unwrap();
-        }
-        let failed = writer.close().await.err();
-        let failed: Vec<_> = failed.iter().flat_map(WriteErrors::failed).collect();
-        for (key, begun) in begun {
-            match failed.iter().find(|failed| *failed.key() == key) {
-                None => caller.record.end(begun, Outcome::Done),
-                Some(failed) => caller.failed(begun, failed.error()),
-            }
-        }
+        self.caller.record.names("a writer", None);
+        self.caller.put_in_background(&ats).await;
         ats.len() as u64
     }
 

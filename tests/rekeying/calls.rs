@@ -23,22 +23,11 @@ pub(super) struct Old {
 }
 
 #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[row_key(rekeyed_from = Old)]
 #[salt(range = 16, over = "user,at")]
 pub(super) struct New {
     pub(super) user: String,
     pub(super) at: u64,
-}
-
-impl From<Old> for New {
-    fn from(Old { user, at }: Old) -> Self {
-        Self { user, at }
-    }
-}
-
-impl From<&New> for Old {
-    fn from(New { user, at }: &New) -> Self {
-        Self { user: user.clone(), at: *at }
-    }
 }
 
 #[derive(Row, Clone, Debug, Default, PartialEq)]

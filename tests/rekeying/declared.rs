@@ -1,6 +1,7 @@
 //! A new key that declares which old fields it takes: one plan, for every call, in every state.
 
 use keyderive::client::ReadStats;
+use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::plan::Plan;
 use keyderive::table::rekey::{Activity, MaybeRekeyed, Rekeyed, State};
 use keyderive::table::{Scans, Writes};
@@ -309,6 +310,43 @@ async fn values_that_the_old_key_cannot_hold_are_written_once_there_is_no_way_ba
     assert_eq!(page.rows, [wide]);
     let rest = pair.scan(NewKey::scan()).keys_only().reversed().after(&page.next.unwrap()).collect();
     assert_eq!(rest.await.unwrap().len(), 9);
+}
+
+/// Answers are lost, the state changes, and the first call is dropped.
+async fn rows_are_deleted_by_a_plan_whatever_happens() {
+    let of_bob = || NewKey::scan().user("bob");
+    for state in [State::Old, State::Copying, State::Moved, State::RollbackCopying, State::RolledBack] {
+        let bigtable = Bigtable::in_memory();
+        let client = bigtable.client();
+        old_table(&client, 400).await;
+        let pair = open(&client).await;
+        for next in AND_BACK {
+            go_to(&pair, next).await;
+            if next == state {
+                break;
+            }
+        }
+        let faults = Faults::seeded(7)
+            .fail(Method::MutateRows, 0.3, Fault::unavailable().after_the_call())
+            .fail(Method::CheckAndMutateRow, 0.1, Fault::unavailable().after_the_call());
+        let faulty = open(&bigtable.with_faults(faults).client()).await;
+        let dropped = faulty.delete_rows(of_bob());
+        tokio::select! {
+            biased;
+            deleted = dropped => drop(deleted.unwrap()),
+            () = tokio::time::sleep(std::time::Duration::from_millis(1)) => {}
+        }
+        // Another program writes other rows meanwhile, and rows of this user.
+        let (deleted, ()) = tokio::join!(faulty.delete_rows(of_bob()), async {
+            for at in 400..420 {
+                pair.put(&key(at), &ticket("meanwhile")).await.unwrap();
+            }
+        });
+        deleted.unwrap();
+        faulty.delete_rows(of_bob()).await.unwrap();
+        assert_eq!(pair.count(of_bob()).await.unwrap(), 0, "{state}");
+        assert_eq!(pair.count(NewKey::scan()).await.unwrap(), 315, "{state}");
+    }
 }
 
 /// The fields that a plan leaves open decide.

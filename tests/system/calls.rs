@@ -2,9 +2,10 @@
 //! make them too, on rows of their own.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fastrand::Rng;
-use keyderive::client::{CallSettings, Settings};
+use keyderive::client::{CallSettings, Settings, WriteErrors};
 use keyderive::key::{OwnedRowKey, TableKey};
 use keyderive::table::Writes;
 use keyderive::{Error, Table};
@@ -208,6 +209,32 @@ impl<K: Numbered, S: Writes, R: Record> Caller<K, S, R> {
         begun.into_iter().for_each(|begun| self.record.end(begun, outcome));
         if let Some(Err(error)) = put {
             self.record.failed(&error);
+        }
+    }
+
+    /// Puts rows by a writer in the background.
+    #[allow(dead_code, reason = "the seeds of `tests/system` are those of calls without it")]
+    pub(crate) async fn put_in_background(&mut self, ats: &[u64]) {
+        let writer = self.events.writer_with(|settings| {
+            settings.batch_entries = 3;
+            settings.linger = Duration::from_millis(1);
+        });
+        let mut begun = Vec::new();
+        for at in ats {
+            let (id, key) = (self.id(), K::of(*at));
+            let call = self.record.begin(*at, Op::Put(id));
+            match writer.put(&key, &Event::of(id)).await {
+                Ok(()) => begun.push((key.encode().unwrap(), call)),
+                Err(error) => self.failed(call, &error),
+            }
+        }
+        let failed = writer.close().await.err();
+        let failed: Vec<_> = failed.iter().flat_map(WriteErrors::failed).collect();
+        for (key, begun) in begun {
+            match failed.iter().find(|failed| *failed.key() == key) {
+                None => self.record.end(begun, Outcome::Done),
+                Some(failed) => self.failed(begun, failed.error()),
+            }
         }
     }
 

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use keyderive::client::Settings;
+use keyderive::table::Rows;
 use keyderive::table::rekey::{Pair, Rekeyed};
-use keyderive::{Client, Error};
+use keyderive::{Client, Error, Scan};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
@@ -187,10 +188,13 @@ async fn write(orders: &Orders, mut caller: Process) {
             12..15 => caller.delete(at).await,
             15..17 => caller.claim(at).await,
             17 => caller.swap(at).await,
-            _ => {
+            of_many => {
                 let count = caller.rng.usize(2..7);
                 let ats: HashSet<u64> = (0..count).map(|_| written_row(orders, &mut caller.rng)).collect();
-                caller.put_all(ats).await;
+                match of_many {
+                    18 => caller.put_all(ats).await,
+                    _ => caller.put_in_background(&ats.into_iter().collect::<Vec<_>>()).await,
+                }
             }
         }
         sleep(Duration::from_micros(caller.rng.u64(..6_000))).await;
@@ -220,23 +224,34 @@ async fn scan(orders: &Orders, Process { events, record: mut journal, mut rng, .
         // A scanner is killed before it has read all of a large table.
         let part = (rng.u8(..3) > 0).then(|| Part::random(orders.rows, &mut rng));
         let n = journal.scan(part);
-        let scan = match part {
-            None => events.scan_both(New::scan(), Old::scan()),
-            Some(Part { user, first, end }) => events.scan_both(
-                New::scan().user(USERS[user]).at_range(first..end),
-                Old::scan().user(USERS[user]).at_range(first..end),
-            ),
+        let new = match part {
+            None => New::scan().into_plan(),
+            Some(Part { user, first, end }) => New::scan().user(USERS[user]).at_range(first..end).into_plan(),
+        };
+        let old = match part {
+            None => Old::scan().into_plan(),
+            Some(Part { user, first, end }) => Old::scan().user(USERS[user]).at_range(first..end).into_plan(),
         };
         let (is_reversed, is_ordered) = (rng.bool(), rng.u8(..3) > 0);
-        let scan = if is_reversed { scan.reversed() } else { scan };
-        let scan = if is_ordered { scan } else { scan.unordered() };
-        let mut stream = scan.stream();
+        let (is_by_one, page) = (rng.bool(), rng.u64(1..200));
+        let scan = || {
+            let scan = match is_by_one {
+                true => events.scan(new.clone()),
+                false => events.scan_both(new.clone(), old.clone()),
+            };
+            let scan = if is_reversed { scan.reversed() } else { scan };
+            if is_ordered { scan } else { scan.unordered() }
+        };
+        let mut rows = match is_ordered && rng.bool() {
+            true => ScannedRows::Pages { rest: Vec::new().into_iter(), next: Some(None) },
+            false => ScannedRows::Stream(Box::new(scan().stream())),
+        };
         let (mut seen, mut last, mut count) = (HashSet::new(), None::<New>, 0);
         let ended = loop {
             if orders.is_over() {
                 return;
             }
-            let (key, event) = match stream.next().await {
+            let (key, event) = match rows.next(&scan, page).await {
                 None => break Ok(()),
                 Some(Ok(row)) => row,
                 Some(Err(error)) => break Err(error),
@@ -267,6 +282,38 @@ async fn scan(orders: &Orders, Process { events, record: mut journal, mut rng, .
             Err(error) => journal.failed(&error),
         }
         sleep(Duration::from_millis(rng.u64(..60 + orders.rows / 20))).await;
+    }
+}
+
+/// The rows of a scan, as they come or in pages.
+enum ScannedRows {
+    Stream(Box<Rows<New, Event, Pair<Old>>>),
+    Pages {
+        rest: std::vec::IntoIter<(New, Event)>,
+        /// The token of the next page, which the first one does without.
+        next: Option<Option<String>>,
+    },
+}
+
+impl ScannedRows {
+    async fn next(
+        &mut self,
+        scan: &impl Fn() -> Scan<New, Event, Pair<Old>>,
+        size: u64,
+    ) -> Option<Result<(New, Event), Error>> {
+        match self {
+            Self::Stream(rows) => rows.next().await,
+            Self::Pages { rest, next } => loop {
+                if let Some(row) = rest.next() {
+                    return Some(Ok(row));
+                }
+                let token = next.take()?;
+                match token.iter().fold(scan(), |scan, token| scan.after(token)).page(size).await {
+                    Ok(page) => (*rest, *next) = (page.rows.into_iter(), page.next.map(Some)),
+                    Err(error) => return Some(Err(error)),
+                }
+            },
+        }
     }
 }
 

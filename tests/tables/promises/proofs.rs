@@ -82,6 +82,39 @@ const REKEYED_TABLES: &[Proof<6>] = &[
         [&[CHAOS, REKEYED_READS, BY_ROW], &[LEASE], &[CHAOS], &[LEASES], &[CHAOS], &[STRAY]],
     ),
     (
+        "Rekeyed: page, distinct, and each scan in order",
+        [
+            &[CHAOS, REKEYED_READS, PAIRED_READS],
+            &[CHAOS],
+            &[CHAOS],
+            &[HIDDEN_REKEYED],
+            &[CHAOS, REKEYED_PAGES],
+            &[STRAY],
+        ],
+    ),
+    (
+        "Rekeyed: writer, delete_rows, delete_all",
+        [
+            &[CHAOS, REKEYED_DELETES],
+            &[CHAOS, REKEYED_DELETES],
+            &[REKEYED_DELETES],
+            &[LEASES],
+            &[CHAOS],
+            &[STRAY],
+        ],
+    ),
+    (
+        "Rekeyed: partitions",
+        [
+            &[PAIRED_READS],
+            &[REKEYED_PARTITIONS],
+            &[REKEYED_PARTITIONS],
+            &[HIDDEN_REKEYED],
+            &[REKEYED_PARTITIONS],
+            &[STRAY],
+        ],
+    ),
+    (
         "Rekeyed: increment, append, put_if, put_if_absent, delete_if",
         [&[CHAOS], &[LATE], &[CHAOS], &[LEASES], &[CHAOS], &[STRAY]],
     ),
@@ -215,9 +248,9 @@ const HIDDEN_ROWS: &[Proof<3>] = &[
     ),
     ("copy_to, Table::diff", [&[HIDDEN_COPIES], &[HIDDEN_COPIES], &[HIDDEN_COPIES]]),
     (
-        "Rekeyed: get, get_many, exists, Scan::collect, Scan::count, put_if_absent, delete_if, \
+        "Rekeyed: get, get_many, exists, Scan::collect, Scan::count, Scan::page, Scan::visit, Scan::distinct, put_if_absent, delete_if, \
          delete",
-        [&[HIDDEN_REKEYED], &[HIDDEN_REKEYED], &[BEHIND]],
+        [&[HIDDEN_REKEYED, PAIRED_READS], &[HIDDEN_REKEYED, PAIRED_READS], &[BEHIND, PAIRED_READS]],
     ),
 ];
 
@@ -312,6 +345,11 @@ const BY_ROW: Tests = &[
     "one_of_several_keys_gets_a_place",
     "lost_answers_do_no_harm",
 ];
+const PAIRED_READS: Tests = &["every_read_is_that_of_the_model_and_every_pair_meets"];
+const REKEYED_PAGES: Tests = &["pages_go_on_when_the_state_changes"];
+const REKEYED_PARTITIONS: Tests = &["partitions_of_one_state_are_those_of_every_state"];
+const REKEYED_DELETES: Tests =
+    &["rows_are_deleted_by_a_plan_whatever_happens", "a_service_is_the_same_in_every_state"];
 const REKEYED_READS: Tests = &[
     "every_read_of_every_state_is_that_of_the_model",
     "a_filter_sees_the_row_that_counts",

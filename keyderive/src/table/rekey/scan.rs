@@ -101,22 +101,25 @@ impl PairScan {
         let Self { pair, new, scan, .. } = self;
         scan.filter.check_keyless().map_err(|error| Error::filter(&scan.table, error))?;
         let mut old = pair.old_of(new, &self.old)?.plan;
-        let selected = match &self.old {
-            OldSelection::Given(_) => Selected::ByBoth([SelectedKeys::of(&old), SelectedKeys::of(new)]),
-            OldSelection::Derived => Selected::ByNew(SelectedKeys::of(new)),
-        };
         let reversed = scan.options.reversed;
         let is_turned = match pair.pairing().is_turned([&old, new]) {
             Ok(is_turned) => is_turned,
             Err(_) if self.is_unordered() => false,
             Err(difference) => return Err(pair.not_in_order(&difference)),
         };
-        if let OldSelection::Derived = self.old {
-            let last = new.keys_before(reversed).find_map(|key| pair.keys().old_of(&key).ok());
-            if let Some(last) = last.filter(|_| !self.is_unordered()) {
-                old = old.after_row(&last, reversed != is_turned);
+        // The rows of earlier pages are left out by their new keys, if the old plan cannot begin after them.
+        let mut is_compared = matches!(self.old, OldSelection::Given(_));
+        let mut last = new.keys_before(reversed).peekable();
+        if last.peek().is_some() {
+            match last.find_map(|key| pair.keys().old_of(&key).ok()) {
+                Some(last) if !self.is_unordered() => old = old.after_row(&last, reversed != is_turned),
+                _ => is_compared = false,
             }
         }
+        let selected = match is_compared {
+            true => Selected::ByBoth([SelectedKeys::of(&old), SelectedKeys::of(new)]),
+            false => Selected::ByNew(SelectedKeys::of(new)),
+        };
         Ok((Rest { old, new: new.clone(), is_turned }, selected))
     }
 
