@@ -137,7 +137,7 @@ macro_rules! layouts {
 layouts! {
     [] Plain [] [] |user, at, seq| (0, user, at, seq);
 
-    [SaltFirst] #[row_key(rekeyed_from = Plain)] #[salt(range = 3, over = "user,at")] First [] [] |user, at, seq| (0, user, at, seq);
+    [SaltFirst] #[row_key(rekeyed_from = Plain)] #[salt(range = 3, over = "user,at")] First [] [pad(2)] |user, at, seq| (0, user, at, seq);
 
     [SaltBeforeTag] #[row_key(tag = "T", rekeyed_from = Epochs)] #[salt(range = 2, position = "front")]
     BeforeTag [] [] |user, at, seq| (0, user, at, seq);

@@ -77,6 +77,15 @@ impl Question {
         }
     }
 
+    /// The same by a client whose clock is right.
+    pub(crate) fn with_right_clock(self) -> Self {
+        Self { skew: 0, ..self }
+    }
+
+    pub(crate) fn is_reversed(&self) -> bool {
+        self.is_reversed
+    }
+
     pub(crate) fn plan<K: Layout>(&self) -> Plan<K> {
         K::plan(&self.range)
     }

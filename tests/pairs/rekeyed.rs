@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use keyderive::embedded::{Fault, Faults, Method};
+use keyderive::table::Page;
 use keyderive::table::rekey::{Activity, Pair, Rekeyed, State};
 use keyderive::{Client, Table};
 
@@ -10,7 +11,7 @@ use crate::drive::{drive, retried};
 use crate::features::{Feature, Features, Met};
 use crate::layouts::{
     After, AfterInEpochs, BeforeTag, BeforeTagInEpochs, Epochs, First, Layout, Numbered, Ordered, Plain,
-    Turned,
+    Point, Turned,
 };
 use crate::reads::{self, Order, Question, check_points, points};
 use crate::rows::{Former, Kind, Movable, Part, WideKind as _};
@@ -46,6 +47,15 @@ trait Convert: Layout {
     ) {
     }
 
+    /// The next page of a scan by one plan, if the new keys declare their fields.
+    async fn page(
+        _: &Rekeyed<Self::Old, Self, Movable>,
+        _: &Question,
+        _: Option<&str>,
+    ) -> Option<Page<(Self, Movable)>> {
+        None
+    }
+
     async fn open(client: &Client) -> Rekeyed<Self::Old, Self, Movable>;
 
     /// The table as an older release has it, unless the new keys are made of columns that it lacks.
@@ -67,6 +77,15 @@ macro_rules! conversions {
                 of_call: &[Feature],
             ) {
                 reads::check_scan(world, table, lens, question, order, of_call).await;
+            }
+
+            async fn page(
+                table: &Rekeyed<$old, $new, Movable>,
+                question: &Question,
+                token: Option<&str>,
+            ) -> Option<Page<(Self, Movable)>> {
+                let scan = question.apply(table.scan(question.plan()));
+                Some(token.iter().fold(scan, |scan, token| scan.after(token)).page(2).await.unwrap())
             }
 
             async fn open(client: &Client) -> Rekeyed<$old, $new, Movable> {
@@ -187,6 +206,15 @@ struct Run<N: Convert> {
     /// The features of both tables.
     old: Features,
     new: Features,
+    /// A scan of which some pages were read, in whatever states.
+    held: Option<HeldPage>,
+}
+
+/// A scan, the last row of its last page, and the token of the next.
+struct HeldPage {
+    question: Question,
+    last: Point,
+    token: String,
 }
 
 impl<N: Convert> Run<N> {
@@ -218,7 +246,37 @@ impl<N: Convert> Run<N> {
         let former = N::open_former(&world.bigtable.client()).await;
         let driver = N::open(&world.bigtable.client()).await;
         world.table = old;
-        Self { world, programs, former, driver, old, new }
+        Self { world, programs, former, driver, old, new, held: None }
+    }
+
+    /// Reads the next page of a scan that was begun in this state or before it: the rows that are there now.
+    async fn turn_page(&mut self) {
+        let world = &mut self.world;
+        let (question, last, token) = match self.held.take() {
+            Some(HeldPage { question, last, token }) => (question, Some(last), Some(token)),
+            None => {
+                let range = world.range();
+                (Question::random(world, range, true, Movable::HAS_AGGREGATES).with_right_clock(), None, None)
+            }
+        };
+        if !N::is_ordered(&question) {
+            return;
+        }
+        let table = &self.programs[world.rng.usize(..2)].table;
+        let Some(page) = N::page(table, &question, token.as_deref()).await else { return };
+        let answer = question.answer(world, Lens::<Movable>::whole());
+        let is_after = |point: Point| {
+            let order = |last| N::order(point).cmp(&N::order(last));
+            last.is_none_or(
+                |last| if question.is_reversed() { order(last).is_lt() } else { order(last).is_gt() },
+            )
+        };
+        let rows = answer.in_order::<N>(&question).into_iter().filter(|row| is_after(row.0)).take(2);
+        let found = points(page.rows);
+        assert_eq!(found, rows.collect::<Vec<_>>(), "a page after {last:?} of {question:?}");
+        if let (Some(token), Some((last, _))) = (page.next, found.last()) {
+            self.held = Some(HeldPage { question, last: *last, token });
+        }
     }
 
     /// Writes and reads in the state that the re-keying is in; returns it.
@@ -237,6 +295,7 @@ impl<N: Convert> Run<N> {
             (true, false) => Keys::OfRows,
         };
         let is_paused = matches!(state, State::Paused | State::RollbackPaused);
+        self.turn_page().await;
         let world = &mut self.world;
         for _ in 0..3 {
             let program = &self.programs[world.rng.usize(..2)];
