@@ -367,23 +367,23 @@ impl<K: ?Sized> Plan<K> {
         });
         places.sort_by_key(|(cut, _)| (raw(cut), matches!(cut, Cut::After(_))));
         places.dedup_by(|one, other| one.0 == other.0);
-        let field = self.selection.fixed();
-        let starts =
-            std::iter::once((start, None)).chain(places.iter().map(|(cut, name)| (cut.clone(), Some(name))));
-        let ends = places.iter().map(|(cut, name)| (cut.clone(), Some(name))).chain([(end, None)]);
-        let part = |((start, first), (end, last)): ((Cut, Option<&String>), (Cut, Option<&String>))| {
+        let mut bounds = vec![(start, String::new())];
+        bounds.extend(places);
+        bounds.push((end, String::new()));
+        let part = |bounds: &[(Cut, String)]| {
+            let [(start, first), (end, last)] = bounds else { return self.clone() };
             let mut selection = self.selection.clone();
-            selection.cuts = Some((start, end));
-            let words = match (first, last) {
-                (Some(first), Some(last)) => format!("stored from {first} to {last}"),
-                (Some(first), None) => format!("stored from {first} on"),
-                (None, Some(last)) => format!("stored before {last}"),
-                (None, None) => return self.clone(),
+            selection.cuts = Some((start.clone(), end.clone()));
+            let words = match (first.is_empty(), last.is_empty()) {
+                (false, false) => format!("stored from {first} to {last}"),
+                (false, true) => format!("stored from {first} on"),
+                (true, false) => format!("stored before {last}"),
+                (true, true) => return self.clone(),
             };
-            selection.constraints.push(Constraint { field, words });
+            selection.constraints.push(Constraint { field: self.selection.fixed(), words });
             Self::from_selection(selection)
         };
-        starts.zip(ends).map(part).collect()
+        bounds.windows(2).map(part).collect()
     }
 }
 
