@@ -153,8 +153,8 @@ impl VisibleCells {
     }
 
     fn of_selection(&self, schema: &'static RowSchema, selection: impl ErasedSelection + 'static) -> Self {
-        // The selection says how many versions of each column are read.
-        Self { schema, selection: Some(Arc::new(selection)), every_version: true, ..self.clone() }
+        // It says how many versions of each column are read.
+        Self { schema, selection: Some(Arc::new(selection)), ..self.clone() }
     }
 
     fn live(&self, now_micros: i64) -> Live {
@@ -346,7 +346,55 @@ mod tests {
         _seen: Option<i64>,
     }
 
+    /// A part of a `Walk` without its rules.
+    #[derive(crate::Row)]
+    struct Named {
+        _name: Option<String>,
+    }
+
+    #[derive(crate::Row)]
+    struct Renamed {
+        #[row(alias = "title")]
+        _name: Option<String>,
+    }
+
     const NOW: i64 = 3_600_000_007;
+
+    #[test]
+    fn a_part_hides_what_the_whole_hides() {
+        let part = VisibleCells::everything(Walk::SCHEMA, "cf").of_type(Named::SCHEMA);
+        assert_eq!(part.ttl("t"), Some(Duration::from_secs(3600)));
+        assert!(!part.hides_no_row());
+        assert!(VisibleCells::everything(Named::SCHEMA, "cf").hides_no_row());
+    }
+
+    #[test]
+    fn all_that_is_stored_stays_that() {
+        let all = VisibleCells::everything(Walk::SCHEMA, "cf");
+        assert!(all.selected_columns(&[0]).is_selected());
+        let stored = all.stored().selected_columns(&[0]);
+        assert!(stored.is_stored() && !stored.is_selected());
+    }
+
+    #[test]
+    fn rows_with_versions_are_read_with_all_of_them() {
+        let all = |schema| VisibleCells::everything(schema, "cf").has_every_version();
+        assert!(all(Walk::SCHEMA) && !all(Named::SCHEMA));
+    }
+
+    #[test]
+    fn a_family_without_a_name_is_the_fault_of_a_map_alone() {
+        assert_eq!(VisibleCells::everything(Named::SCHEMA, "").misfit(), None);
+        let map = <std::collections::BTreeMap<String, i64> as Row>::SCHEMA;
+        assert!(VisibleCells::everything(map, "").misfit().is_some());
+    }
+
+    #[test]
+    fn a_column_is_read_if_each_of_its_names_is_asked_for() {
+        let read = VisibleCells::everything(Named::SCHEMA, "cf").of_type(Named::SCHEMA);
+        assert_eq!(read.column_not_read(Named::SCHEMA), None);
+        assert!(read.column_not_read(Renamed::SCHEMA).is_some());
+    }
 
     fn columns(names: &[&str]) -> RowFilter {
         RowFilter::any_column("cf", names)
