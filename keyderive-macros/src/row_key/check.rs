@@ -103,7 +103,7 @@ fn fields_come_from_an_old_key(cx: &Ctxt, key: &Key<'_>) {
             if let Some(was) = field.attrs.was.tokens() {
                 cx.error(
                     was,
-                    "`was` names a field of the key type whose place this one takes; add `#[row_key(rekeyed_from = OldKey)]` to the struct",
+                    "`was` names a field of the key type whose place this one takes; add `#[row_key(rekeyed_from = OldKey)]` to the struct, or remove `was` once the re-keying has ended",
                 );
             }
         }

@@ -5,7 +5,7 @@ use std::any::TypeId;
 use super::row_key::RowKey;
 use super::schema::KeySchema;
 
-/// A key type that takes the place of another one, whose fields all have their values in it: `#[row_key(rekeyed_from = OldKey)]` implements it.
+/// A key type whose fields have the values of those of an old one, each of one: `#[row_key(rekeyed_from = OldKey)]` implements it.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -35,7 +35,7 @@ use super::schema::KeySchema;
 ///
 /// The attribute writes both conversions. Each field comes from the old field of the same name, or from the one that `was` names, and has
 /// its Rust type. So the scan of an old table follows from that of the new one, and a table that is
-/// [re-keyed](crate::Client::rekeyed) takes one plan. Its attributes, and the order of the fields, may be others.
+/// [re-keyed](crate::Client::rekeyed) takes one plan. The attributes of the new key and of its fields may be others, and so may their order.
 ///
 /// It is sealed: for conversions that do more than that, write `From` by hand, and [scan by two
 /// plans](crate::table::rekey::Rekeyed::scan_both).

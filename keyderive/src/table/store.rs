@@ -84,8 +84,8 @@ pub trait Writes: Reads + WriteStore {}
 #[diagnostic::on_unimplemented(
     message = "this call is of one table, and `{Self}` may be a pair of tables",
     label = "may be a pair of tables",
-    note = "while a table is re-keyed it has no loads, exports, copies, sizes or drops of rows; put rows by `put_all` or a `writer`, delete them by \
-            `delete_rows`, or make the call before the re-keying or after it",
+    note = "while a table is re-keyed it has no loads, exports, copies, sizes or drops of rows; put rows by `put_all` or a `writer`, and delete them by \
+            `delete_rows`; before and after it, open the table as a plain one, by `client.table(…)`",
     note = "generic code for one table takes a `Table<K, R, S>` with `S: OneTable`, or with `S: OneTable + Writes`"
 )]
 pub trait OneTable: Reads<Scanned = Direct> {}
@@ -109,7 +109,7 @@ pub trait OneTable: Reads<Scanned = Direct> {}
     message = "a table over `{Self}` is not scanned by one plan of `{K}`",
     label = "`{K}` does not declare which fields of the old key it takes",
     note = "while a table is re-keyed from `OldKey`, a plan of the new key is enough if that has `#[row_key(rekeyed_from = OldKey)]`, which writes \
-            both conversions; with conversions by hand, give a plan of each key: `scan_both(new, old)`",
+            both conversions; with conversions by hand, give a plan of each key, `scan_both(new, old)`, and there are no partitions and no `delete_rows`",
     note = "generic code that scans takes a `Table<K, R, S>` with `S: Scans<K>`"
 )]
 pub trait Scans<K: TableKey>: Reads {

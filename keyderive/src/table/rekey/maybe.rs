@@ -18,8 +18,8 @@ use crate::table::store::{FoundRows, ReadStore, Source, WriteStore};
 use crate::table::watch::Watch;
 use crate::table::{Direct, ReadOnly, Reads, Scan, Scans, Table, UntypedTable, Writes};
 
-/// The rows of one table, or of a pair that is re-keyed: for a program that is the same before, during and after a re-keying, but for the line
-/// that opens the table.
+/// The rows of one table, or of a pair that is re-keyed: for a program whose releases during a re-keying and after it differ in the line that
+/// opens the table.
 ///
 /// ```
 /// use keyderive::table::rekey::MaybeRekeyed;
@@ -39,7 +39,8 @@ use crate::table::{Direct, ReadOnly, Reads, Scan, Scans, Table, UntypedTable, Wr
 /// }
 /// ```
 ///
-/// It has the calls of [`Pair`], and [scans](Table::scan) by one plan.
+/// It has the calls of [`Pair`], and [scans](Table::scan) by one plan. For loads, exports, copies, sizes and drops of rows, open the table as a plain
+/// one, once it is.
 #[derive(Clone, Debug)]
 pub struct MaybeRekeyed {
     pair: Option<Pair<()>>,

@@ -89,7 +89,7 @@
 //! A scan in order gives the rows as the new table has them, in every state. So it needs the fields that its plan leaves open in the same order
 //! in both keys, and each of them sorted as before, or all of them the other way round: then the old table is read backwards. A field that
 //! is fixed to one value does not matter. A field sorts as before if its values have the same order, whatever its width, delimiter, escapes,
-//! unit or layout; a hashed or bit-reversed field, and one that a module writes, only if nothing of it has changed. The fields left of a salt must be fixed, in
+//! unit or layout; a hashed or bit-reversed field, and one that a module writes, only if nothing of it has changed. The fields before a salt that stands between fields must be fixed, in
 //! both keys. Other scans need [`unordered`](crate::Scan::unordered), and say so before they read.
 //!
 //! # Conversions
@@ -97,7 +97,7 @@
 //! |---|---|---|---|
 //! | a new key | has the values of the old one, in fields of any name, order and format | is any function of the old one that has an inverse | is made of the old one and the row |
 //! | a scan | by the plan of the new key: [`scan`](crate::Table::scan) | by a plan of each key: [`scan_both`](Rekeyed::scan_both) | by a plan of each key, unordered |
-//! | counts, pages, visits, distinct values | all | of `scan_both` | counts and visits |
+//! | counts, pages, visits, distinct values | all | on what `scan_both` returns | counts and visits |
 //! | `delete_rows`, partitions | yes | no | no |
 //!
 //! The plan of the old table has the constraints of the new one on the fields that are a prefix of the old key. It may read more rows, and those are
@@ -114,7 +114,7 @@
 //! In every state but `new` each process reads the control row once in a quarter of a lease, by default each second.
 //!
 //! # What it does not do
-//! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, exports, copies and `drop_rows` while it runs, two key
+//! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, exports, copies, sizes and `drop_rows` while it runs, two key
 //! types of one table at the same time, and rows above 100,000 cells or 64 MiB. Keys that the old table cannot hold fail until the end: a way back needs a place for
 //! each row.
 //! [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a key.
@@ -168,7 +168,8 @@ impl Client {
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) if the old table is stamped with neither `Old` nor the pair, lacks a family of
-    /// the row type or has aggregates, or is re-keyed to another table; when a request fails.
+    /// the row type or has aggregates, or is re-keyed to another table; [`is_not_found`](Error::is_not_found) if there is no old table any more;
+    /// when a request fails.
     ///
     /// # Cancel safety
     /// A dropped future cancels the reads.

@@ -165,12 +165,13 @@ pub struct Findings {
     pub bytes: u64,
     /// How many rows cannot be re-keyed.
     pub faulty: u64,
-    /// The first 100 that were found.
+    /// The first 100 of them, each with the reason.
     pub faults: Vec<Fault>,
-    /// The fields of the new key with values that the old key cannot hold, each with the least of them that was found. Until
-    /// [`finish`](Migration::finish), when no way back is left, a write of such a key fails.
+    /// The fields of the new key that take values which the old key cannot hold, each with such a value. Until
+    /// [`finish`](Migration::finish), after which there is no way back, a write of such a key fails. It is no fault.
     pub narrower: Vec<(&'static str, Value)>,
-    /// Why a scan of all rows has no order; none if it has one. [`rekey`](crate::table::rekey#order) says which scans have.
+    /// Why a scan of all rows in order fails until [`finish`](Migration::finish); `None` if it works. [`rekey`](crate::table::rekey#order) says
+    /// which scans have an order. It is no fault.
     pub without_order: Option<String>,
 }
 

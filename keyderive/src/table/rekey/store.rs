@@ -27,7 +27,7 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 
 /// The rows of a table with keys `Old` that is re-keyed: in that table, or in the one that it becomes.
 ///
-/// A [`Table`] over a pair has the calls of one table that can be kept during a re-keying: there is no load, no export, no copy and no drop of
+/// A [`Table`] over a pair has the calls of one table that can be kept during a re-keying: there are no loads, exports, copies, sizes and drops of
 /// rows. Each has the errors of the call for one table, and these: the call fails with
 /// [`is_unavailable`](Error::is_unavailable) if the state cannot be read for longer than a lease, and a write that waits for
 /// the next state fails with [`is_deadline_exceeded`](Error::is_deadline_exceeded) when its timeout passes; both can be
