@@ -372,6 +372,35 @@ async fn a_scan_has_an_order_where_all_open_fields_are_turned() {
     }
 }
 
+/// The old table cannot seek past a value of fields that are not its first ones.
+async fn values_are_delivered_once_however_many_rows_they_have() {
+    for states in [&FORWARDS[..], &AND_BACK] {
+        let client = Client::embedded();
+        let old = old_table(&client, 0).await;
+        let key = |user: &str, seq, at| OldKey { user_id: user.into(), seq, at };
+        let rows = (0..700).flat_map(|seq| [key("alice", seq, 12), key("bob", 7, seq.into())]);
+        let rows: Vec<_> = rows.map(|key| (key, ticket("first"))).collect();
+        old.put_all(&rows).await.unwrap();
+        let turned = client.rekeyed::<OldKey, TurnedKey, Ticket>("tickets", "turned").await.unwrap();
+        for state in states {
+            go_to(&turned, *state).await;
+            let of_alice = turned.scan(TurnedKey::scan().user("alice").at(12));
+            let found = of_alice.distinct(2).collect().await.unwrap();
+            assert_eq!(found, [TurnedKey { user: "alice".into(), at: 12, seq: 0 }], "{state}");
+        }
+        let client = Client::embedded();
+        let old = old_table(&client, 0).await;
+        old.put_all(&rows).await.unwrap();
+        let renamed = open(&client).await;
+        for state in states {
+            go_to(&renamed, *state).await;
+            let users = renamed.scan(NewKey::scan()).distinct(1).collect().await.unwrap();
+            let users: Vec<_> = users.iter().map(|key| (&*key.user, key.seq, key.at)).collect();
+            assert_eq!(users, [("alice", 0, 12), ("bob", 7, 699)], "{state}");
+        }
+    }
+}
+
 async fn a_plan_says_what_it_reads_of_the_old_table() {
     let client = Client::embedded();
     old_table(&client, 0).await;

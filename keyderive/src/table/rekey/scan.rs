@@ -79,7 +79,7 @@ impl PairScan {
         let ended = match checked.and_then(|()| self.begin()) {
             Ok((rest, selected)) => {
                 let mut delivery = Delivery { rows: rows.clone(), last: None, selected, values: None };
-                delivery.values = self.scan.options.distinct.map(Values::new);
+                delivery.values = self.scan.options.distinct.map(|count| Values::new(&self.pair, count));
                 self.deliver(&rest, &mut delivery).await
             }
             Err(error) => Err(error.into()),
@@ -162,13 +162,11 @@ impl PairScan {
             Some(fields) => plan.after_value(key, fields, reversed),
             None => plan.after_row(key, reversed),
         };
-        let fields = delivery.values.as_ref().map(|values| values.count);
+        let seeks = |values: &&Values| values.has_seeks;
+        let fields = delivery.values.as_ref().filter(seeks).map(|values| values.count);
         let new = after(&whole.new, last, fields, reversed);
         let old = match pair.keys().old_of(last) {
-            Ok(key) => {
-                let fields = fields.filter(|fields| pair.have_same_first_fields(*fields));
-                after(&whole.old, &key, fields, reversed != is_turned)
-            }
+            Ok(key) => after(&whole.old, &key, fields, reversed != is_turned),
             // It is read no more, and has no place for some rows.
             Err(_) if pair.lease().is_over() => whole.old.clone(),
             Err(error) => return Err(error),
@@ -513,6 +511,8 @@ enum Selected {
 struct Values {
     /// How many fields.
     count: usize,
+    /// Whether both tables can be read on behind a value.
+    has_seeks: bool,
     last: Option<Leading>,
     /// How many rows of that value have come since.
     run: u64,
@@ -527,8 +527,8 @@ enum NextValue {
 }
 
 impl Values {
-    fn new(count: usize) -> Self {
-        Self { count, last: None, run: 0 }
+    fn new(pair: &TablePair, count: usize) -> Self {
+        Self { count, has_seeks: pair.have_same_first_fields(count), last: None, run: 0 }
     }
 
     fn next(&mut self, schema: &'static KeySchema, keeps: Option<&KeepsValue>, key: &[u8]) -> NextValue {
@@ -537,7 +537,10 @@ impl Values {
             self.last.as_ref().zip(leading.as_ref()).is_some_and(|(a, b)| a.value() == b.value());
         if is_repeated {
             self.run += 1;
-            return if self.run >= SEEK_ROWS { NextValue::RepeatedForLong } else { NextValue::Repeated };
+            return match self.has_seeks && self.run >= SEEK_ROWS {
+                true => NextValue::RepeatedForLong,
+                false => NextValue::Repeated,
+            };
         }
         if keeps.is_some_and(|keeps| !keeps(key)) {
             return NextValue::Repeated;
