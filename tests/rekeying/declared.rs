@@ -48,6 +48,73 @@ struct Ticket {
     title: String,
 }
 
+/// Keys with a field that a module writes: in the new one another.
+mod custom {
+    use keyderive::RowKey;
+
+    macro_rules! module {
+        ($name:ident $written:expr) => {
+            pub(super) mod $name {
+                use keyderive::key::{FieldError, Width};
+
+                pub(crate) const WIDTH: Width = Width::Fixed(3);
+
+                pub(crate) fn write(value: &u32, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                    let written: fn(u32) -> u32 = $written;
+                    out.extend_from_slice(format!("{:03}", written(*value)).as_bytes());
+                    Ok(())
+                }
+
+                pub(crate) fn read(bytes: &[u8]) -> Result<u32, FieldError> {
+                    let written: fn(u32) -> u32 = $written;
+                    let text = std::str::from_utf8(bytes).map_err(FieldError::new)?;
+                    Ok(written(text.parse().map_err(FieldError::new)?))
+                }
+            }
+        };
+    }
+
+    module!(plain | value | value);
+    module!(turned | value | 999 - value);
+
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    #[salt(range = 2, over = "user")]
+    pub(super) struct OldKey {
+        #[row_key(with = "plain")]
+        pub(super) level: u32,
+        pub(super) user: String,
+    }
+
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    #[row_key(rekeyed_from = OldKey)]
+    #[salt(range = 3, over = "user")]
+    pub(super) struct NewKey {
+        #[row_key(with = "turned")]
+        pub(super) level: u32,
+        pub(super) user: String,
+    }
+}
+
+/// Keys of bytes, which may be like a salt.
+mod bytes {
+    use keyderive::RowKey;
+
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    #[row_key(layout = "ordered")]
+    pub(super) struct OldKey {
+        pub(super) a: Vec<u8>,
+        pub(super) b: String,
+    }
+
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    #[row_key(rekeyed_from = OldKey, layout = "ordered")]
+    #[salt(range = 16, over = "a")]
+    pub(super) struct NewKey {
+        pub(super) a: Vec<u8>,
+        pub(super) b: String,
+    }
+}
+
 fn ticket(title: &str) -> Ticket {
     Ticket { title: title.into() }
 }
@@ -399,6 +466,62 @@ async fn values_are_delivered_once_however_many_rows_they_have() {
             assert_eq!(users, [("alice", 0, 12), ("bob", 7, 699)], "{state}");
         }
     }
+}
+
+async fn a_partition_of_nothing_has_no_rows() {
+    let client = Client::embedded();
+    old_table(&client, 60).await;
+    let pair = open(&client).await;
+    let none: Plan<NewKey> = NewKey::scan().user("bob").seq_range(2_000_000..).into_plan().unwrap();
+    assert_eq!(pair.count(none.clone()).await.unwrap(), 0);
+    for part in pair.partitions_of(none).await.unwrap() {
+        assert_eq!(pair.count(part).await.unwrap(), 0);
+    }
+}
+
+/// What a module writes says nothing of the value, so the old table is asked for all of it.
+async fn a_field_that_another_module_writes_is_read_by_its_value() {
+    let client = Client::embedded();
+    let old = client.table::<custom::OldKey, Ticket>("tickets");
+    old.create().without_row_key_schema().await.unwrap();
+    for level in [1, 2, 998] {
+        old.put(&custom::OldKey { level, user: "alice".into() }, &ticket("first")).await.unwrap();
+    }
+    let pair = client.rekeyed::<custom::OldKey, custom::NewKey, Ticket>("tickets", "by-rank").await.unwrap();
+    for state in FORWARDS {
+        go_to(&pair, state).await;
+        let found = pair.scan(custom::NewKey::scan().level(&1)).keys_only().collect().await.unwrap();
+        assert_eq!(found, [custom::NewKey { level: 1, user: "alice".into() }], "{state}");
+        let both = pair.scan(custom::NewKey::scan().level_any_of([&1, &998])).unordered().count();
+        if !matches!(state, State::Paused) {
+            assert_eq!(both.await.unwrap(), 2, "{state}");
+        }
+        let in_order = pair.scan(custom::NewKey::scan()).collect().await.map(drop);
+        match state {
+            State::Moved | State::New => {}
+            _ => assert!(in_order.unwrap_err().to_string().contains("add `.unordered()`"), "{state}"),
+        }
+    }
+}
+
+/// Without its salt, the key of the last row of the first page is that of another row.
+async fn a_page_begins_after_its_row_and_no_other() {
+    let client = Client::embedded();
+    let old = client.table::<bytes::OldKey, Ticket>("tickets");
+    old.create().without_row_key_schema().await.unwrap();
+    let all: Vec<_> = (0..80_u8).flat_map(|at| ["", "é", "ü", "\u{ffff}", "q"].map(|b| (vec![0x80 + at], b))).collect();
+    for (a, b) in &all {
+        old.put(&bytes::OldKey { a: a.clone(), b: (*b).to_owned() }, &ticket("first")).await.unwrap();
+    }
+    let pair = client.rekeyed::<bytes::OldKey, bytes::NewKey, Ticket>("tickets", "salted").await.unwrap();
+    let (mut found, mut next) = (0, Some(None::<String>));
+    while let Some(token) = next.take() {
+        let scan = token.iter().fold(pair.scan(bytes::NewKey::scan()), |scan, token| scan.after(token));
+        let page = scan.keys_only().page(1).await.unwrap();
+        found += page.rows.len();
+        next = page.next.map(Some);
+    }
+    assert_eq!(found, all.len());
 }
 
 async fn a_plan_says_what_it_reads_of_the_old_table() {

@@ -312,12 +312,13 @@ impl<K: ?Sized> Plan<K> {
     /// The stored keys of which one is that of the row after which this part begins in a direction: with each bucket, of which the row has one.
     #[cfg(feature = "client")]
     pub(crate) fn keys_before(&self, reversed: bool) -> impl Iterator<Item = Vec<u8>> {
-        let Selection { schema, after, .. } = &self.selection;
-        let after = after.iter().find(move |after| after.is_reversed() == reversed);
-        let is_whole = !self.is_ordered();
-        let buckets = move || schema.all_buckets().into_iter().filter(move |_| !is_whole).map(Some);
+        let (selection, schema) = (&self.selection, self.selection.schema);
+        let after = selection.after.iter().find(move |after| after.is_reversed() == reversed);
+        let buckets = || schema.all_buckets().into_iter().map(Some);
         after.into_iter().flat_map(move |after| {
-            std::iter::once(None).chain(buckets()).map(|bucket| after.stored_key(schema, bucket))
+            let keys = std::iter::once(None).chain(buckets()).map(|bucket| after.stored_key(schema, bucket));
+            // A key without its salt may be that of another row, whose salt is in the first field.
+            keys.filter(move |key| Position::of(selection, key, reversed) == *after)
         })
     }
 
@@ -353,6 +354,10 @@ impl<K: ?Sized> Plan<K> {
     #[cfg(feature = "client")]
     pub(crate) fn split_at(&self, mut places: Vec<(Cut, String)>) -> Vec<Self> {
         let (start, end) = self.selection.cuts.clone().unwrap_or((Cut::First, Cut::Last));
+        // Nothing is between them.
+        if start == Cut::Last || end == Cut::First {
+            return vec![self.clone()];
+        }
         let raw = |cut: &Cut| match cut {
             Cut::Before(raw) | Cut::After(raw) | Cut::AfterPrefix(raw) => Some(raw.clone()),
             Cut::First | Cut::Last => None,

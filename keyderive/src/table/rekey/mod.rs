@@ -97,7 +97,7 @@
 //! |---|---|---|---|
 //! | a new key | has the values of the old one, in fields of any name, order and format | is any function of the old one that has an inverse | is made of the old one and the row |
 //! | a scan | by the plan of the new key: [`scan`](crate::Table::scan) | by a plan of each key: [`scan_both`](Rekeyed::scan_both) | by a plan of each key, unordered |
-//! | counts, pages, visits, distinct values | all | on what `scan_both` returns | counts and visits |
+//! | counts and visits; pages and distinct values, of scans in order | all | on what `scan_both` returns | counts and visits |
 //! | `delete_rows`, partitions | yes | no | no |
 //!
 //! The plan of the old table has the constraints of the new one on the fields that are a prefix of the old key. It may read more rows, and those are

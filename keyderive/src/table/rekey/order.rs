@@ -39,6 +39,15 @@ impl Pairing {
         }
     }
 
+    /// The open fields of a plan of new keys whose values must be those of the old key, row by row, for a scan to have an order.
+    pub(super) fn compared(&self, new: &Plan<()>) -> Vec<usize> {
+        match self {
+            Self::Declared(fields) => new.open_fields().filter(|at| fields.is_custom(*at)).collect(),
+            Self::Named(_) => new.open_fields().collect(),
+            Self::None(_) => Vec::new(),
+        }
+    }
+
     /// Whether the old table has the rows of these plans in the opposite order.
     ///
     /// # Errors

@@ -292,7 +292,7 @@ impl TablePair {
             self.route(Side::New),
             format!(
                 "a scan in order needs the fields that its plan leaves open in the same order in both keys, all sorted as before or all the \
-                 other way round, and {difference}; add `.unordered()` to the scan"
+                 other way round, and {difference}; add `.unordered()` to the scan, which has no pages then, and no distinct values"
             ),
         )
     }

@@ -21,7 +21,6 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::control::View;
-use super::order::Pairing;
 use super::pair::TablePair;
 use super::state::{Reads, Side, Writes};
 use crate::client::{Error, RekeyingEnd, Route};
@@ -78,7 +77,9 @@ impl PairScan {
         };
         let ended = match checked.and_then(|()| self.begin()) {
             Ok((rest, selected)) => {
-                let mut delivery = Delivery { rows: rows.clone(), last: None, selected, values: None };
+                let compared = self.pair.pairing().compared(&self.new);
+                let mut delivery =
+                    Delivery { rows: rows.clone(), last: None, selected, compared, values: None };
                 delivery.values = self.scan.options.distinct.map(|count| Values::new(&self.pair, count));
                 self.deliver(&rest, &mut delivery).await
             }
@@ -495,6 +496,8 @@ struct Delivery {
     /// The key in the new table of the last row, if rows come in order.
     last: Option<Bytes>,
     selected: Selected,
+    /// The fields whose values are compared in both keys of a row.
+    compared: Vec<usize>,
     /// Of a scan that delivers each value once.
     values: Option<Values>,
 }
@@ -565,10 +568,7 @@ impl Delivery {
         if pair.lease().is_over() {
             return Ok(());
         }
-        let compared = match pair.pairing() {
-            Pairing::Named(fields) if is_ordered => Some(fields),
-            _ => None,
-        };
+        let compared = pair.pairing().fields().filter(|_| is_ordered && !self.compared.is_empty());
         let by_both = match &self.selected {
             Selected::ByBoth(selected) => Some(selected),
             Selected::ByNew(_) => None,
@@ -578,7 +578,7 @@ impl Delivery {
         }
         let old_key = pair.keys().old_of(key)?;
         if let Some(fields) = compared
-            && !has_same_values(pair, fields, &old_key, key)?
+            && !has_same_values(pair, fields, &self.compared, &old_key, key)?
         {
             return Err(Error::definition(
                 pair.route(Side::New),
@@ -608,20 +608,27 @@ impl Delivery {
     }
 }
 
-/// Whether each field has the same value in both keys of a row.
-fn has_same_values(pair: &TablePair, fields: &FieldPairs, old: &[u8], new: &[u8]) -> Result<bool, Error> {
+/// Whether these fields have the same value in both keys of a row.
+fn has_same_values(
+    pair: &TablePair,
+    fields: &FieldPairs,
+    compared: &[usize],
+    old: &[u8],
+    new: &[u8],
+) -> Result<bool, Error> {
     let schemas = pair.key_types().map(KeyType::schema);
     let [stored_old, stored_new] =
         schemas.map(|schema| (schema.fields(), schema.layout(), schema.delimiter()));
-    if stored_old == stored_new {
-        let [old_schema, new_schema] = schemas;
-        return Ok(old_schema.fields_in(old) == new_schema.fields_in(new));
+    let [old_schema, new_schema] = schemas;
+    if stored_old == stored_new && old_schema.fields_in(old) == new_schema.fields_in(new) {
+        return Ok(true);
     }
     let [old_layout, new_layout] = fields.layouts();
     let decoded = |side, layout: &KeyLayout, key: &[u8]| {
         layout.decode(key).map_err(|error| Error::foreign(pair.route(side), error))
     };
-    Ok(fields.have_same_values(&decoded(Side::Old, old_layout, old)?, &decoded(Side::New, new_layout, new)?))
+    let (old, new) = (decoded(Side::Old, old_layout, old)?, decoded(Side::New, new_layout, new)?);
+    Ok(fields.have_same_values(&old, &new, compared))
 }
 
 /// The keys that a plan selects.
