@@ -1,6 +1,7 @@
 //! A new key that declares which old fields it takes: one plan, for every call, in every state.
 
 use keyderive::client::ReadStats;
+use keyderive::dynamic::{KeyLayout, KeyMapping};
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::plan::Plan;
 use keyderive::table::rekey::{Activity, MaybeRekeyed, Rekeyed, State};
@@ -466,6 +467,29 @@ async fn values_are_delivered_once_however_many_rows_they_have() {
             assert_eq!(users, [("alice", 0, 12), ("bob", 7, 699)], "{state}");
         }
     }
+}
+
+/// By a program that does not have the type of the old key.
+async fn a_mapping_declares_the_fields_by_data() {
+    let client = Client::embedded();
+    old_table(&client, 40).await;
+    let [of_old, of_new] = [KeyLayout::of::<OldKey>(), KeyLayout::of::<NewKey>()];
+    let mapping = KeyMapping::new(&of_old, &of_new, "user=user_id").unwrap();
+    let tickets = client.rekeyed_by_mapping::<NewKey, Ticket>("tickets", "tickets-16", &mapping).await.unwrap();
+    // A driver by the types has the same keys.
+    let pair = open(&client).await;
+    for (round, state) in (0..).zip(AND_BACK) {
+        go_to(&pair, state).await;
+        if !matches!(state, State::Paused | State::RollbackPaused) {
+            service(&tickets, round).await.unwrap();
+        }
+        let all = tickets.scan(NewKey::scan()).keys_only().collect().await.unwrap();
+        assert_eq!(all, sorted((0..40).map(key)), "{state}");
+    }
+    let other = KeyMapping::new(&of_old, &of_old, "").unwrap();
+    let refused = client.rekeyed_by_mapping::<NewKey, Ticket>("tickets", "tickets-16", &other).await.map(drop);
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("the mapping is of keys `OldKey`"), "{refused}");
 }
 
 async fn a_partition_of_nothing_has_no_rows() {

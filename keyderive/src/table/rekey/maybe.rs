@@ -62,6 +62,13 @@ impl<Old: PairKey, New: PairKey + RekeyedFrom<Old>, R> Rekeyed<Old, New, R> {
     }
 }
 
+impl<New: PairKey, R> Rekeyed<(), New, R> {
+    /// The same table, whose mapping declares the fields.
+    pub(super) fn into_maybe(self) -> Table<New, R, MaybeRekeyed> {
+        self.with_store(MaybeRekeyed { pair: Some(self.store.clone()) })
+    }
+}
+
 impl Source for MaybeRekeyed {}
 
 impl Reads for MaybeRekeyed {

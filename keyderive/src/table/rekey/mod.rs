@@ -93,7 +93,7 @@
 //! both keys. Other scans need [`unordered`](crate::Scan::unordered), and say so before they read.
 //!
 //! # Conversions
-//! | | declared, by [`rekeyed_from`](crate::guide::attributes#rekeyed_from) | by hand, as `From` | [of rows](Client::rekeyed_by_row) |
+//! | | declared, by [`rekeyed_from`](crate::guide::attributes#rekeyed_from) or by a [mapping](Client::rekeyed_by_mapping) | by hand, as `From` | [of rows](Client::rekeyed_by_row) |
 //! |---|---|---|---|
 //! | a new key | has the values of the old one, in fields of any name, order and format | is any function of the old one that has an inverse | is made of the old one and the row |
 //! | a scan | by the plan of the new key: [`scan`](crate::Table::scan) | by a plan of each key: [`scan_both`](Rekeyed::scan_both) | by a plan of each key, unordered |
@@ -151,8 +151,8 @@ use self::migration::refuse_aggregates;
 use self::pair::TablePair;
 use self::state::{Control, DEFAULT_LEASE, PairTables, Side, TableLayout as StoredLayout};
 use super::{Table, reserved, stamp};
-use crate::client::{Client, Error, Route, TableInfo};
-use crate::dynamic::{KeyMapping, TableLayout};
+use crate::client::{Client, Error, TableInfo};
+use crate::dynamic::{KeyLayout, KeyMapping, TableLayout};
 use crate::key::KeyType;
 use crate::row::{OwnedRow, Row};
 
@@ -179,9 +179,60 @@ impl Client {
         New: PairKey + From<Old>,
         R: Row,
     {
-        let tables = [self.route(old), self.route(new)];
-        let keys = Arc::new(Converted::new(tables.clone(), Typed::<Old, New>::default()));
-        self.open_pair(tables, keys, false).await
+        let routes = [self.route(old), self.route(new)];
+        let keys = Arc::new(Converted::new(routes.clone(), Typed::<Old, New>::default()));
+        let key_types = [KeyType::of::<Old>(), KeyType::of::<New>()];
+        self.open_pair(PairTables { routes, key_types }, keys, false).await
+    }
+
+    /// [`rekeyed`](Self::rekeyed) by a [`KeyMapping`], which says by data which fields of the old key the new one takes: for a program that does
+    /// not have the old key type any more, and for what `rekeyed_from` cannot say, such as numbers of another type or a constant.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # use keyderive::dynamic::{KeyLayout, KeyMapping};
+    /// # #[derive(RowKey)] struct OldKey { user_id: String, at: u32 }
+    /// #[derive(RowKey, Debug)]
+    /// #[salt(range = 16, over = "user")]
+    /// struct EventKey {
+    ///     user: String,
+    ///     at: u64,
+    /// }
+    /// # #[derive(Row)] struct Event { kind: String }
+    ///
+    /// # async fn sample(client: Client, old: KeyLayout) -> Result<(), Box<dyn std::error::Error>> {
+    /// // `old` is a layout of a layout file, or of the registry.
+    /// let mapping = KeyMapping::new(&old, &KeyLayout::of::<EventKey>(), "user=user_id")?;
+    /// let events = client.rekeyed_by_mapping::<EventKey, Event>("events", "events-16", &mapping).await?;
+    /// let newest = events.scan(EventKey::scan().user("alice")).reversed().limit(5).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The operator's program takes the same mapping, by [`dynamic_migration`](Self::dynamic_migration) or by `keyderive rekey --map`.
+    ///
+    /// # Errors
+    /// If the mapping is of another new key, or has [no way back](KeyMapping::check_reversible); those of [`rekeyed`](Self::rekeyed).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn rekeyed_by_mapping<New, R>(
+        &self,
+        old: &str,
+        new: &str,
+        mapping: &KeyMapping,
+    ) -> Result<Table<New, R, MaybeRekeyed>, Error>
+    where
+        New: PairKey,
+        R: Row,
+    {
+        let routes = [self.route(old), self.route(new)];
+        let own = KeyLayout::of::<New>();
+        check_mapping(mapping, [(old, mapping.old_layout()), (new, &own)])?;
+        let keys = Arc::new(Converted::new(routes.clone(), mapping.clone()));
+        let key_types = [mapping.old_layout().key_type(), KeyType::of::<New>()];
+        let pair = self.open_pair::<(), New, R>(PairTables { routes, key_types }, keys, false).await?;
+        Ok(pair.into_maybe())
     }
 
     /// [`rekeyed`](Self::rekeyed) where a new key needs the row: a field of the row becomes one of the key.
@@ -253,27 +304,26 @@ impl Client {
         New: PairKey,
         R: OwnedRow + 'static,
     {
-        let tables = [self.route(old), self.route(new)];
+        let routes = [self.route(old), self.route(new)];
         let key_of: KeyOfRow<Old, New, R> = Arc::new(key_of);
-        let keys = Arc::new(OfRows::new(self, tables.clone(), key_of));
-        self.open_pair(tables, keys, true).await
+        let keys = Arc::new(OfRows::new(self, routes.clone(), key_of));
+        let key_types = [KeyType::of::<Old>(), KeyType::of::<New>()];
+        self.open_pair(PairTables { routes, key_types }, keys, true).await
     }
 }
 
 impl Client {
     async fn open_pair<Old, New, R>(
         &self,
-        tables: [Route; 2],
+        tables: PairTables,
         keys: Arc<dyn PairKeys>,
         one_way: bool,
     ) -> Result<Rekeyed<Old, New, R>, Error>
     where
-        Old: PairKey,
+        Old: 'static,
         New: PairKey,
         R: Row,
     {
-        let key_types = [KeyType::of::<Old>(), KeyType::of::<New>()];
-        let tables = PairTables { routes: tables, key_types };
         check_tags(&tables)?;
         let Table { handle, .. } = self.table::<New, R>(tables.route(Side::New));
         reserved::check_reserved(tables.route(Side::Old), handle.family_names())?;
@@ -366,14 +416,7 @@ impl Client {
             None => Arc::new(Unknown { tables: routes, layouts }),
             Some(mapping) => {
                 let [old_key, new_key] = &layouts;
-                let checked = mapping.check_layouts([(old.name(), old_key), (new.name(), new_key)]);
-                checked.map_err(|(table, fault)| Error::definition(table, fault))?;
-                mapping.check_reversible().map_err(|error| {
-                    let fault = format!(
-                        "it cannot be re-keyed by the mapping `{mapping}`, which has no way back: {error}"
-                    );
-                    Error::definition(old.name(), fault)
-                })?;
+                check_mapping(mapping, [(old.name(), old_key), (new.name(), new_key)])?;
                 Arc::new(Converted::new(routes, mapping.clone()))
             }
         };
@@ -381,6 +424,17 @@ impl Client {
         let pair = self.open_tables(tables, info, keys, false, true).await?;
         Ok(Migration::new(pair, self.clone()))
     }
+}
+
+/// Fails unless a mapping is of the layouts of two tables, and has a way back.
+fn check_mapping(mapping: &KeyMapping, tables: [(&str, &KeyLayout); 2]) -> Result<(), Error> {
+    let [(old, _), _] = tables;
+    mapping.check_layouts(tables).map_err(|(table, fault)| Error::definition(table, fault))?;
+    mapping.check_reversible().map_err(|error| {
+        let fault =
+            format!("it cannot be re-keyed by the mapping `{mapping}`, which has no way back: {error}");
+        Error::definition(old, fault)
+    })
 }
 
 /// Fails if both tables are one, and a key does not show which type it has.
