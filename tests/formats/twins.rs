@@ -221,6 +221,13 @@ struct Blob {
     last: String,
 }
 
+#[derive(RowKey)]
+#[row_key(layout = "ordered")]
+struct OrderedBlob {
+    bytes: Vec<u8>,
+    last: String,
+}
+
 /// The hash is that of the value's encoding, in keys and in plans.
 #[test]
 fn hashed_fields() {
@@ -251,6 +258,10 @@ fn prefixes_of_bytes() {
     let layout = KeyLayout::of::<Blob>();
     let plan = layout.scan().prefix("bytes", "00ff").unwrap().plan().unwrap();
     let expected = Blob::scan().bytes_prefix(&[0, 0xff]).into_plan().unwrap();
+    assert_eq!(plan.requests(), expected.requests());
+    let layout = KeyLayout::of::<OrderedBlob>();
+    let plan = layout.scan().prefix("bytes", "00ff").unwrap().plan().unwrap();
+    let expected = OrderedBlob::scan().bytes_prefix(&[0, 0xff]).into_plan().unwrap();
     assert_eq!(plan.requests(), expected.requests());
 }
 

@@ -99,6 +99,10 @@ fn empty_keys_are_refused_both_ways() {
     let empty = Name { name: String::new() };
     let error = empty.encode().unwrap_err();
     assert!(error.is_empty_key());
+    assert_eq!(
+        error.to_string(),
+        "the row key of this `Name` is empty; Bigtable needs at least 1 byte: give its only field a value, or the key a tag"
+    );
     assert!(Name::decode(b"").is_err());
 }
 
