@@ -355,7 +355,7 @@ async fn values_that_the_old_key_cannot_hold_are_written_once_there_is_no_way_ba
     assert_eq!(narrower, ["seq: 10000"]);
     assert!(findings.is_ok() && findings.without_order.is_none(), "{findings}");
     assert!(findings.to_string().ends_with(
-        "all can be re-keyed\nuntil `finish()`, writes with a `seq` that the old key cannot hold fail, such as 10000"
+        "all can be re-keyed\nuntil it is finished, keys with a `seq` that the old key cannot hold are refused, such as 10000"
     ), "{findings}");
     let wide = NewKey { user: "erin".into(), seq: 12_345, at: 1 };
     for state in [State::Old, State::Copying, State::Moved] {

@@ -198,11 +198,11 @@ impl fmt::Display for Findings {
         for (field, value) in narrower {
             write!(
                 f,
-                "\nuntil `finish()`, writes with a `{field}` that the old key cannot hold fail, such as {value:?}"
+                "\nuntil it is finished, keys with a `{field}` that the old key cannot hold are refused, such as {value:?}"
             )?;
         }
         match without_order {
-            Some(why) => write!(f, "\nuntil `finish()`, scans of all rows need `.unordered()`: {why}"),
+            Some(why) => write!(f, "\nuntil it is finished, a scan of all rows has no order: {why}"),
             None => Ok(()),
         }
     }
