@@ -378,7 +378,7 @@ struct WriterInner {
     client: Client,
     table: Route,
     settings: WriterSettings,
-    /// The table itself, if there is none.
+    /// Where the entries of a batch go. `None` sends them to `table`.
     target: Option<Box<dyn WriterTarget>>,
     entries: FlowControl,
     bytes: FlowControl,

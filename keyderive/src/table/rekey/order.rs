@@ -1,8 +1,7 @@
 //! In which order the rows of one scan come from each table.
 
 use super::keys::PairKeys;
-use super::state::PairTables;
-use super::state::Side;
+use super::state::{PairTables, Side};
 use crate::dynamic::FieldPairs;
 use crate::key::Field;
 use crate::plan::Plan;

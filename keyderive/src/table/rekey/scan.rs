@@ -514,7 +514,7 @@ enum Selected {
 struct Values {
     /// How many fields.
     count: usize,
-    /// Whether both tables can be read on behind a value.
+    /// Whether both tables can seek past a value.
     has_seeks: bool,
     last: Option<Leading>,
     /// How many rows of that value have come since.
@@ -525,7 +525,7 @@ struct Values {
 enum NextValue {
     Begins,
     Repeated,
-    /// So often that it is cheaper to read on behind the value.
+    /// So often that it is cheaper to seek past the value.
     RepeatedForLong,
 }
 
