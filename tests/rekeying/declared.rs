@@ -225,13 +225,6 @@ async fn service<S: Writes + Scans<NewKey>>(
     Ok(())
 }
 
-/// Runs a migration with a clock that jumps over its waits.
-macro_rules! paused {
-    ($($(#[$doc:meta])* async fn $name:ident() $body:block)*) => {
-        $($(#[$doc])* #[tokio::test(start_paused = true)] async fn $name() $body)*
-    };
-}
-
 paused! {
 
 /// The type of the table is the same before, during and after: a release differs in the line that opens it.

@@ -1,5 +1,12 @@
 //! Tables whose keys change while programs read and write them.
 
+/// Tests that run a migration with a clock that jumps over its waits.
+macro_rules! paused {
+    ($($(#[$doc:meta])* async fn $name:ident() $body:block)*) => {
+        $($(#[$doc])* #[tokio::test(start_paused = true)] async fn $name() $body)*
+    };
+}
+
 mod calls;
 mod chaos;
 mod declared;

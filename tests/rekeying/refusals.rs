@@ -64,13 +64,6 @@ async fn open(client: &Client) -> Orders {
     client.rekeyed("orders", "orders-by-shop").await.unwrap()
 }
 
-/// Runs a migration with a clock that jumps over its waits.
-macro_rules! paused {
-    ($($(#[$doc:meta])* async fn $name:ident() $body:block)*) => {
-        $($(#[$doc])* #[tokio::test(start_paused = true)] async fn $name() $body)*
-    };
-}
-
 paused! {
 
 async fn rows_are_found_in_no_order_where_the_fields_have_another_order() {

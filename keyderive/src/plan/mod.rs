@@ -362,13 +362,16 @@ impl<K: ?Sized> Plan<K> {
             Cut::Before(raw) | Cut::After(raw) | Cut::AfterPrefix(raw) => Some(raw.clone()),
             Cut::First | Cut::Last => None,
         };
+        let is_before = |at: &Vec<u8>, cut: &Cut| match cut {
+            Cut::First => false,
+            Cut::Before(raw) | Cut::After(raw) => at < raw,
+            Cut::AfterPrefix(prefix) => at < prefix || at.starts_with(prefix),
+            Cut::Last => true,
+        };
+        // A place at one of the bounds would leave an empty part.
         places.retain(|(cut, _)| {
-            let Some(at) = raw(cut) else { return false };
-            let is_before_end = match &end {
-                Cut::AfterPrefix(prefix) => at < *prefix || at.starts_with(prefix),
-                end => raw(end).is_none_or(|end| at < end),
-            };
-            raw(&start).is_none_or(|start| at > start) && is_before_end
+            let is_between = |at| is_before(&at, &end) && !is_before(&at, &start) && raw(&start) != Some(at);
+            raw(cut).is_some_and(is_between)
         });
         places.sort_by_key(|(cut, _)| (raw(cut), matches!(cut, Cut::After(_))));
         places.dedup_by(|one, other| one.0 == other.0);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-use crate::row::Row;
+use crate::row::{MutationList, Row};
 
 use super::handle::WriteScope;
 use super::watch::Watch;
@@ -49,6 +49,7 @@ use crate::key::TableKey;
 pub struct Writer<K, R, S = Direct> {
     raw: RawWriter,
     table: Table<K, R, S>,
+    deletion: MutationList,
     types: PhantomData<fn(K, R)>,
 }
 
@@ -73,7 +74,12 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         let raw = self.handle.client.raw_table(&self.handle.name).writer_with(change);
         let target =
             WriterTable { table: self.handle.clone(), store: self.store.clone(), watch: OnceLock::new() };
-        Writer { raw: raw.to(target), table: self.clone(), types: PhantomData }
+        Writer {
+            raw: raw.to(target),
+            table: self.clone(),
+            deletion: self.store.deletion(),
+            types: PhantomData,
+        }
     }
 }
 
@@ -165,7 +171,7 @@ impl<K: TableKey, R, S: Writes> Writer<K, R, S> {
         self.table.bound().ensure_checked().await?;
         self.raw
             .write_with(|entry| {
-                self.table.store.deletion().as_slice().iter().for_each(|part| entry.mutations.push(part));
+                self.deletion.as_slice().iter().for_each(|part| entry.mutations.push(part));
                 self.table.encode_into(key, &mut entry.key)
             })
             .await

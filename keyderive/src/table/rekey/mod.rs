@@ -86,11 +86,11 @@
 //! roll-back records its own, and `finish` removes them.
 //!
 //! # Order
-//! A scan in order gives the rows as the new table has them, in every state. So it needs the fields that its plan leaves open in the same order
-//! in both keys, and each of them sorted as before, or all of them the other way round: then the old table is read backwards. A field that
-//! is fixed to one value does not matter. A field sorts as before if its values have the same order, whatever its width, delimiter, escapes,
-//! unit or layout; a hashed or bit-reversed field, and one that a module writes, only if nothing of it has changed. The fields before a salt that stands between fields must be fixed, in
-//! both keys. Other scans need [`unordered`](crate::Scan::unordered), and say so before they read.
+//! A scan in order gives the rows as the new table has them, in every state. So it needs the fields that its plan leaves open in the same
+//! order in both keys, and each of them sorted as before, or all of them the other way round: then the old table is read backwards. A field
+//! that is fixed to one value does not matter. A field sorts as before if its values have the same order, whatever its width, delimiter,
+//! escapes, unit or layout; a hashed or bit-reversed field, and one that a module writes, only if nothing of it has changed. In both keys,
+//! the fields before the salt must be fixed. Other scans need [`unordered`](crate::Scan::unordered), and say so before they read.
 //!
 //! # Conversions
 //! | | declared, by [`rekeyed_from`](crate::guide::attributes#rekeyed_from) or by a [mapping](Client::rekeyed_by_mapping) | by hand, as `From` | [of rows](Client::rekeyed_by_row) |
@@ -100,8 +100,8 @@
 //! | counts and visits; pages and distinct values, of scans in order | all | on what `scan_both` returns | counts and visits |
 //! | `delete_rows`, partitions | yes | no | no |
 //!
-//! The plan of the old table has the constraints of the new one on the fields that are a prefix of the old key. It may read more rows, and those are
-//! dropped by their new keys: [`explain`](crate::Scan::explain) names the fields.
+//! The plan of the old table has the constraints of the new one on the fields that are a prefix of the old key. It may read more rows, and
+//! those are dropped by their new keys: [`explain`](crate::Scan::explain) names the fields.
 //!
 //! # What it costs
 //! | state | requests |
@@ -114,9 +114,9 @@
 //! In every state but `new` each process reads the control row once in a quarter of a lease, by default each second.
 //!
 //! # What it does not do
-//! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, exports, copies, sizes and `drop_rows` while it runs, two key
-//! types of one table at the same time, and rows above 100,000 cells or 64 MiB. Keys that the old table cannot hold fail until the end: a way back needs a place for
-//! each row.
+//! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, exports, copies, sizes and `drop_rows` while it runs,
+//! two key types of one table at the same time, and rows above 100,000 cells or 64 MiB. A write of a key that the old table cannot hold
+//! fails until [`finish`](Migration::finish): without an old key, a row would have no way back.
 //! [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a key.
 
 mod control;
