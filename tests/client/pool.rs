@@ -10,6 +10,7 @@ use keyderive::Client;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Chunk, Gate, Mock, Rpc, cell};
+use h2::Reason;
 use tokio::time::{sleep, timeout};
 use tonic::Code;
 
@@ -239,6 +240,20 @@ async fn a_connection_that_answers_now_and_then_is_kept() {
     });
     assert!(table.read_row("k", None).await.unwrap().is_some());
     assert_eq!((mock.requests().len(), mock.connections()), (6, 1));
+}
+
+/// A stream that the server resets is a failure, and no silence.
+#[tokio::test(start_paused = true)]
+async fn a_connection_whose_streams_are_reset_is_kept() {
+    let reset = || Answer::new().reset(Reason::INTERNAL_ERROR);
+    let answers = [reset(), reset(), reset(), reset(), Answer::rows(["k"])];
+    let mock = answers.into_iter().fold(Mock::new(), |mock, answer| mock.on(Rpc::ReadRows, answer));
+    let table = table(&mock).with(|settings| {
+        settings.read_row.attempt_timeout = SECOND;
+        settings.read_row.max_attempts = 10;
+    });
+    assert!(table.read_row("k", None).await.unwrap().is_some());
+    assert_eq!((mock.requests().len(), mock.connections()), (5, 1));
 }
 
 /// A server that answers other requests is alive, however long one request takes.

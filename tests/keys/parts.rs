@@ -189,3 +189,17 @@ fn a_token_is_of_no_other_plan() {
         assert!(error.contains("other constraints"), "{others}: {error}");
     }
 }
+
+/// The ends of its range count, and not only that it has some.
+#[test]
+fn a_token_is_of_one_range() {
+    let from = |site: &str| InterleavedKey::scan().user("alice").site_range(site..).into_plan().unwrap();
+    let until = |site: &str| InterleavedKey::scan().user("alice").site_range(..site).into_plan().unwrap();
+    let key = InterleavedKey { user: "alice".into(), site: "x".into() }.encode().unwrap();
+    for (own, other) in [(from("a"), from("b")), (until("y"), until("z"))] {
+        let token = own.page_token(&key, false);
+        assert!(own.after(&token, false).is_ok());
+        let error = other.after(&token, false).unwrap_err().to_string();
+        assert!(error.contains("other constraints"), "{error}");
+    }
+}
