@@ -14,11 +14,14 @@ use super::*;
 /// Passes the Bigtable's address to the child; without it, the child's tests do nothing.
 const HOST: &str = "KEYDERIVE_PROMISES_CHILD_HOST";
 
-/// Rows for each call: more than the child writes.
+/// The number of the child: a request that one has sent may be applied while the next one runs, so each has rows of its own.
+const CHILD: &str = "KEYDERIVE_PROMISES_CHILD";
+
+/// Rows for each call of a child: more than it writes.
 const ROWS: u64 = 1_000_000;
 
-fn id(call: usize, row: u64) -> u64 {
-    call as u64 * ROWS + row
+fn id(child: usize, call: usize, row: u64) -> u64 {
+    (child * Call::ALL.len() + call) as u64 * ROWS + row
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -30,7 +33,7 @@ async fn a_killed_program_leaves_each_row_whole() {
     let steady = Tables::<Account>::created(&bigtable.client()).await;
     tasks.spawn(async move { bigtable.serve(listener, std::future::pending()).await.unwrap() });
     let mut made = 0;
-    for _ in 0..5 {
+    for number in 0..5_usize {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args([
             "--exact",
@@ -38,9 +41,10 @@ async fn a_killed_program_leaves_each_row_whole() {
             "--nocapture",
             "--test-threads=1",
         ]);
-        let mut child = command.env(HOST, &host).stdout(Stdio::null()).spawn().unwrap();
+        command.env(HOST, &host).env(CHILD, number.to_string());
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         // Once some rows of the last call exist, all calls are in flight.
-        let last = id(Call::ALL.len() - 1, 20);
+        let last = id(number, Call::ALL.len() - 1, 20);
         for waited in 0.. {
             tokio::time::sleep(Duration::from_millis(5)).await;
             assert!(waited < 10_000, "the child does nothing");
@@ -52,7 +56,7 @@ async fn a_killed_program_leaves_each_row_whole() {
         assert!(!child.wait().unwrap().success());
         made = 0;
         for (call, place) in Call::ALL.into_iter().zip(0..) {
-            let plan = UserKey::scan().id_range(id(place, 0)..id(place, ROWS));
+            let plan = UserKey::scan().id_range(id(number, place, 0)..id(number, place, ROWS));
             for (key, row) in steady.accounts.scan(plan).collect().await.unwrap() {
                 let after = call.after::<Account>();
                 let is_before = call.is_for_a_row() && row == before();
@@ -62,14 +66,7 @@ async fn a_killed_program_leaves_each_row_whole() {
                     assert_eq!(steady.copies.get(&key).await.unwrap(), None, "the second row alone");
                 }
             }
-            // Cleans up for the next child.
-            steady
-                .accounts
-                .delete_rows(UserKey::scan().id_range(id(place, 0)..id(place, ROWS)))
-                .await
-                .unwrap();
         }
-        steady.copies.delete_rows(UserKey::scan()).await.unwrap();
     }
     assert!(made > 100, "{made} calls of the last child were made");
 }
@@ -149,14 +146,15 @@ async fn changes_tables_until_it_is_killed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_until_it_is_killed() {
     let Ok(host) = std::env::var(HOST) else { return };
+    let number = std::env::var(CHILD).unwrap().parse().unwrap();
     let client = Client::emulator(host).await.unwrap();
     let mut calls = JoinSet::new();
     for (call, place) in Call::ALL.into_iter().zip(0..) {
         let tables = Tables::<Account>::of(&client);
         calls.spawn(async move {
             for row in 0..ROWS {
-                tables.prepare(call, id(place, row)).await;
-                call.make(&tables, id(place, row)).await.unwrap();
+                tables.prepare(call, id(number, place, row)).await;
+                call.make(&tables, id(number, place, row)).await.unwrap();
             }
         });
     }

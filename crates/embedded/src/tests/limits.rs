@@ -24,8 +24,17 @@ fn rejected(outcome: Result<impl std::fmt::Debug, Status>, what: &str) {
 async fn a_key_has_4096_bytes() {
     let servers = Servers::new().await;
     servers.set(&"k".repeat(4096), "f", "q", 0, "v").await.unwrap();
-    rejected(servers.set(&"k".repeat(4097), "f", "q", 0, "v").await, "has 4097 bytes, and the limit is 4096");
-    rejected(servers.set("", "f", "q", 0, "v").await, "a row key is empty");
+    for (key, what) in
+        [(&*"k".repeat(4097), "has 4097 bytes, and the limit is 4096"), ("", "a row key is empty")]
+    {
+        rejected(servers.set(key, "f", "q", 0, "v").await, what);
+        let rule = ReadModifyWriteRule {
+            family_name: "f".to_owned(),
+            column_qualifier: "q".into(),
+            rule: Some(Rule::IncrementAmount(1)),
+        };
+        rejected(servers.modify_row(key, vec![rule]).await, what);
+    }
 }
 
 #[tokio::test]

@@ -159,14 +159,23 @@ impl Servers {
 
     /// Applies rules to the row `a`, and returns the cells that they wrote.
     pub(super) async fn modify(&self, rules: Vec<ReadModifyWriteRule>) -> Result<Vec<String>, Status> {
+        self.modify_row("a", rules).await
+    }
+
+    /// The same, of the row with this key.
+    pub(super) async fn modify_row(
+        &self,
+        key: &str,
+        rules: Vec<ReadModifyWriteRule>,
+    ) -> Result<Vec<String>, Status> {
         let request = ReadModifyWriteRowRequest {
             table_name: NAME.to_owned(),
-            row_key: "a".into(),
+            row_key: key.to_owned().into(),
             rules,
             ..ReadModifyWriteRowRequest::default()
         };
         let row = self.data.read_modify_write_row(Request::new(request)).await?.into_inner().row.unwrap();
-        assert_eq!(row.key, "a");
+        assert_eq!(row.key, key);
         let mut shown = Vec::new();
         for family in row.families {
             for column in family.columns {
