@@ -5,12 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use futures_util::future::join_all;
+use h2::Reason;
 use keyderive::__private::connected_by;
 use keyderive::Client;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Chunk, Gate, Mock, Rpc, cell};
-use h2::Reason;
 use tokio::time::{sleep, timeout};
 use tonic::Code;
 

@@ -296,32 +296,39 @@ fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let count = key.fields.len();
     let lifetime: Lifetime = syn::parse_quote!('__keyderive_key);
     let name = &key.input.ident;
+    let local = |at: usize| quote::format_ident!("__field_{at}");
     let fields = key.fields.iter().enumerate().map(|(at, field)| {
-        let ident = field.ident;
         let ty = field.type_at(&syn::parse_quote!('_));
         let codec = field.codec.tokens(private);
         let width = key_field(field, "WIDTH", private);
-        let read = on_type(field, quote!(#private::KeyReader::field::<#codec,), &ty, quote!(>(__key, #at)?));
+        let read =
+            on_type(field, quote!(#private::KeyReader::field::<#codec,), &ty, quote!(>(&mut __key, #at)?));
         // For a type without a format, the error is at this constant. Without it, the compiler would report the
         // runtime's bounds too.
-        match (key.first_hashed(), field.is_hashed()) {
-            (None, _) => quote!(#ident: { let _ = #width; #read }),
-            (Some(_), false) => quote!({ let _ = #width; #read };),
-            (Some(_), true) => quote!(#private::KeyReader::hashed_field(__key, #at)?;),
+        match (key.first_hashed(), field.is_hashed(), local(at)) {
+            (None, _, local) => quote!(let #local = { let _ = #width; #read };),
+            (Some(_), false, _) => quote!({ let _ = #width; #read };),
+            (Some(_), true, _) => quote!(#private::KeyReader::hashed_field(&mut __key, #at)?;),
         }
     });
-    let read = match key.first_hashed() {
-        None => quote!(#private::core::result::Result::Ok(#name { #(#fields),* })),
-        Some(_) => quote!(#(#fields)* #private::core::result::Result::Ok(#private::RawKey::new(__bytes))),
+    let decoded = match key.first_hashed() {
+        None => {
+            let fields = key.fields.iter().enumerate().map(|(at, field)| (field.ident, local(at)));
+            let fields = fields.map(|(ident, local)| quote!(#ident: #local));
+            quote!(#name { #(#fields),* })
+        }
+        Some(_) => quote!(#private::RawKey::new(__bytes)),
     };
     quote! {
         #[inline]
         fn decode<#lifetime>(
             __bytes: &#lifetime [#private::core::primitive::u8],
         ) -> #private::core::result::Result<Self::Decoded<#lifetime>, #private::DecodeError> {
-            #private::decode_fields::<Self, #count>(__bytes, |__key| {
-                #read
-            })
+            let mut __key = #private::key_reader::<Self, #count>(__bytes);
+            #private::KeyReader::head(&mut __key)?;
+            #(#fields)*
+            #private::KeyReader::finish(__key)?;
+            #private::core::result::Result::Ok(#decoded)
         }
     }
 }

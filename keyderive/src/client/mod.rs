@@ -137,7 +137,7 @@ pub(crate) use operation::{Idempotency, Route};
 use query::Statements;
 pub use query::{Query, QueryRows};
 pub use raw::{RawTable, RowOutcomes};
-pub(crate) use read::{ROWS_PER_TURN, RowCursor, RowTurns};
+pub(crate) use read::{NextRow, ROWS_PER_TURN, RowCursor, RowTurns};
 pub use read::{ReadRows, RowStream};
 pub(crate) use registry::{DeclaredLayout, LayoutKind, REGISTRY, REGISTRY_FAMILY, TableRecord};
 use retry::{Attempts, InFlight, Received};

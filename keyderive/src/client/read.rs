@@ -22,7 +22,7 @@ use crate::plan::{KeyRange, RequestSize};
 use crate::row::{FilterError, RawRow, RowFilter};
 
 pub use stream::RowStream;
-pub(crate) use stream::{ROWS_PER_TURN, RowCursor, RowTurns};
+pub(crate) use stream::{NextRow, ROWS_PER_TURN, RowCursor, RowTurns};
 
 /// Which rows to read, and which of their cells.
 ///

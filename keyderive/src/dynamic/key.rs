@@ -12,8 +12,8 @@ use super::LayoutError;
 use super::{DynScan, Value, ValueRef};
 use crate::key::Width;
 use crate::key::{
-    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, KeySchema, MAX_KEY_LEN, ReadValue,
-    Readable, RowKey, Span, TableKey, decode_by, encode_by, write_hash, write_part,
+    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, KeyReader, KeySchema, MAX_KEY_LEN,
+    ReadValue, Readable, RowKey, Span, TableKey, encode_by, write_hash, write_part,
 };
 
 /// A layout of row keys at run time: encodes, decodes and plans as the derived key type does, byte for byte.
@@ -296,17 +296,20 @@ impl KeyLayout {
     pub fn decode_start(&self, bytes: &[u8]) -> KeyStart {
         let mut start =
             KeyStart { bucket: None, fields: Vec::new(), rest: bytes.into(), layout: self.clone() };
-        // It fails where the bytes end.
-        let _ = decode_by(self.schema, vec![Span::default(); self.fields.len()], bytes, |reader| {
-            for (at, field) in self.fields.iter().enumerate() {
+        let mut reader = KeyReader::new(self.schema, vec![Span::default(); self.fields.len()], bytes);
+        let mut read = || {
+            reader.head()?;
+            for (at, ErasedField { codec, .. }) in self.fields.iter().enumerate() {
                 (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
-                let (codec, mut value) = (&field.codec, ReadValue::EMPTY);
+                let mut value = ReadValue::EMPTY;
                 reader.part(at, codec.width(), |bytes, text| codec.read_to(bytes, text, &mut value))?;
                 start.fields.push(value.into_value());
             }
             (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
-            Ok(())
-        });
+            Ok::<_, DecodeError>(())
+        };
+        // It fails where the bytes end.
+        let _ = read();
         start
     }
 
@@ -443,12 +446,12 @@ fn read<'k>(
             many.as_mut_slice()
         }
     };
-    decode_by(layout.schema, spans, key, |reader| {
-        for (at, ErasedField { codec, .. }) in layout.fields.iter().enumerate() {
-            reader.part(at, codec.width(), |bytes, text| read(at, codec, bytes, text))?;
-        }
-        Ok(())
-    })
+    let mut reader = KeyReader::new(layout.schema, spans, key);
+    reader.head()?;
+    for (at, ErasedField { codec, .. }) in layout.fields.iter().enumerate() {
+        reader.part(at, codec.width(), |bytes, text| read(at, codec, bytes, text))?;
+    }
+    reader.finish()
 }
 
 impl fmt::Debug for KeyLayout {

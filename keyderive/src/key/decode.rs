@@ -19,7 +19,7 @@ use super::{MAX_KEY_LEN, ordered};
 
 type Md5 = [u8; 16];
 
-/// Decodes the fields of a key, field by field, from the left; `P` are their places in the key.
+/// Decodes a key field by field, from the left; `P` are the places of its fields.
 ///
 /// For a derived key type the compiler knows the shape, and the index of each field from the derived call, so what depends on them is
 /// decided at compile time.
@@ -40,8 +40,9 @@ pub struct KeyReader<'a, S, P> {
 }
 
 impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
+    /// Begins a key of this shape: read its [`head`](Self::head) next, then each field, then [`finish`](Self::finish).
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn new(shape: S, spans: P, key: &'a [u8]) -> Self {
+    pub(crate) fn new(shape: S, spans: P, key: &'a [u8]) -> Self {
         Self {
             key,
             masked: MaskedKey::unmasked(key),
@@ -55,8 +56,11 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     }
 
     /// Reads the tag and the salt.
+    ///
+    /// # Errors
+    /// When the key has another tag or no salt, or a length that no key has.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn head(&mut self) -> Result<(), DecodeError> {
+    pub fn head(&mut self) -> Result<(), DecodeError> {
         let Self { key, shape, .. } = *self;
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
             return Err(self.error(DecodeKind::Length));
@@ -172,10 +176,15 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
         let layout = self.shape.layout();
-        self.part(at, T::WIDTH, |bytes, text| match (layout, bytes) {
-            (KeyEncoding::Delimited, Cow::Borrowed(bytes)) => T::read_borrowed(bytes, text),
-            (_, bytes) => T::read(bytes),
-        })
+        self.part(
+            at,
+            T::WIDTH,
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            |bytes, text| match (layout, bytes) {
+                (KeyEncoding::Delimited, Cow::Borrowed(bytes)) => T::read_borrowed(bytes, text),
+                (_, bytes) => T::read(bytes),
+            },
+        )
     }
 
     /// Reads the part of the next field, whose index is `at`, by `read`, which also takes the bytes as text if they are known to be ASCII.
@@ -190,9 +199,12 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
         read: impl FnOnce(Cow<'a, [u8]>, Option<&'a str>) -> Result<V, FieldError>,
     ) -> Result<V, DecodeError> {
         match self.shape.layout() {
-            KeyEncoding::Delimited => {
-                self.text_field(at, width, |bytes, text| read(Cow::Borrowed(bytes), text))
-            }
+            KeyEncoding::Delimited => self.text_field(
+                at,
+                width,
+                #[cfg_attr(not(debug_assertions), inline(always))]
+                |bytes, text| read(Cow::Borrowed(bytes), text),
+            ),
             KeyEncoding::OrderedCode => {
                 let read = self.ordered_field(at, |part| read(part, None));
                 read.map_err(|error| {
@@ -223,10 +235,13 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
         read: impl FnOnce(&'a [u8], Option<&'a str>) -> Result<V, FieldError>,
     ) -> Result<V, DecodeError> {
         let last = at + 1 == self.spans.as_mut().len();
-        let read = self.take_field(width, last).and_then(|bytes| {
-            let text = self.masked.ascii(self.at, self.at + bytes.len());
-            Ok((bytes.len(), read(bytes, text)?))
-        });
+        let read = self.take_field(width, last).and_then(
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            |bytes| {
+                let text = self.masked.ascii(self.at, self.at + bytes.len());
+                Ok((bytes.len(), read(bytes, text)?))
+            },
+        );
         match read {
             Ok((len, value)) => {
                 self.spans.as_mut()[at] = Span { start: self.at, end: self.at + len };
@@ -271,8 +286,11 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     }
 
     /// Rejects unread bytes, and a bucket that the fields do not hash to.
+    ///
+    /// # Errors
+    /// For every key that encode would not have written, and whose fields could be read.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn finish(mut self) -> Result<(), DecodeError> {
+    pub fn finish(mut self) -> Result<(), DecodeError> {
         if self.at != self.key.len() || self.separated {
             return Err(self.error(DecodeKind::Trailing));
         }
@@ -333,32 +351,9 @@ fn unterminated(rest: &[u8], delimiter: u8) -> FieldError {
     ))
 }
 
-/// Decodes a key whose fields `fields` reads.
-///
-/// # Errors
-/// For every key that encode would not have written.
-#[inline]
-pub fn decode<'a, K: RowKey, const N: usize>(
-    key: &'a [u8],
-    fields: impl FnOnce(&mut KeyReader<'a, Derived<K>, [Span; N]>) -> Result<K::Decoded<'a>, DecodeError>,
-) -> Result<K::Decoded<'a>, DecodeError> {
-    decode_by(Derived::new(), [Span::default(); N], key, fields)
-}
-
-/// Decodes a key of this shape, whose fields `fields` reads.
-///
-/// # Errors
-/// For every key that encode would not have written.
+/// The reader of a key of a derived type with `N` fields.
+#[must_use]
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn decode_by<'a, S: Shape, P: AsMut<[Span]>, V>(
-    shape: S,
-    spans: P,
-    key: &'a [u8],
-    fields: impl FnOnce(&mut KeyReader<'a, S, P>) -> Result<V, DecodeError>,
-) -> Result<V, DecodeError> {
-    let mut reader = KeyReader::new(shape, spans, key);
-    reader.head()?;
-    let decoded = fields(&mut reader)?;
-    reader.finish()?;
-    Ok(decoded)
+pub fn key_reader<K: RowKey, const N: usize>(key: &[u8]) -> KeyReader<'_, Derived<K>, [Span; N]> {
+    KeyReader::new(Derived::new(), [Span::default(); N], key)
 }

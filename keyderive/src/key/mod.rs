@@ -26,7 +26,6 @@ mod value;
 
 pub(crate) use codec::{ErasedCodec, ErasedPart, ReadValue};
 pub(crate) use codec::{parse_date, parse_utc};
-pub(crate) use decode::decode_by;
 pub(crate) use encode::encode_by;
 pub use epoch::{BoundValue, Epoch};
 pub use error::{DecodeError, EncodeError};
@@ -53,6 +52,7 @@ pub use schema::{Fingerprint, KeySchema};
 pub(crate) use sql::{ColumnJoin, SqlColumnType};
 pub use sql::{RowKeySchema, Sql, SqlError};
 
+pub(crate) use decode::KeyReader;
 pub(crate) use encode::{Part, Typed, check_len, ordered_end, write_hash, write_part};
 pub(crate) use fast::as_text;
 pub(crate) use key_type::KeyType;
@@ -77,7 +77,7 @@ pub mod generated {
         BitReverse, Code, CodeCodec, DateTime17, Desc, Escape, Exact, Micros, Millis, Nanos, Ordered, Pad,
         ReverseTs, Secs, Simple, Text, Ts, V4,
     };
-    pub use super::decode::{KeyReader, decode as decode_fields};
+    pub use super::decode::{KeyReader, key_reader};
     pub use super::encode::{KeyWriter, encode as encode_fields, written_len};
     pub use super::fast::KeyBuf;
     pub use super::field::{Cut, PrefixField, RangeField, Side, read_custom, write_custom};

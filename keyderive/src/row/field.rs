@@ -19,7 +19,7 @@ pub fn required<T>(read: Option<T>, family: &str, qualifier: &str) -> Result<T, 
 }
 
 /// The newest value of a column.
-#[inline]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn newest<'r, T>(
     cells: CellSlice<'r>,
     decode: impl FnOnce(&'r [u8]) -> Result<T, CellError>,

@@ -18,14 +18,14 @@ pub use self::cursor::DynCursor;
 
 impl RowType<DynKey> for DynRow {
     type Item = (DynKey, Self);
+    type Columns = Self;
 
-    fn read(
-        table: &UntypedTable,
-        by_data: &mut Option<Box<DynReader>>,
-        key: DynKey,
-        row: &RawRow,
-    ) -> Result<Self::Item, Error> {
-        Ok((key, read(table, by_data, row)?))
+    fn read(table: &UntypedTable, by_data: &mut Option<Box<DynReader>>, row: &RawRow) -> Result<Self, Error> {
+        read(table, by_data, row)
+    }
+
+    fn item(key: DynKey, columns: Self) -> Self::Item {
+        (key, columns)
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) use self::distinct::{SEEK_ROWS, is_spread};
 use self::merge::Merge;
 use super::skipped::SkippedLog;
 use crate::client::{
-    Client, Error, ReadStats, Route, RowCursor, RowTurns, ScanCounters, StreamGuard, is_high_fan_out,
+    Client, Error, NextRow, ReadStats, Route, RowCursor, RowTurns, ScanCounters, StreamGuard, is_high_fan_out,
 };
 use crate::key::{Bucket, KeyType};
 use crate::plan::{MANY_ROW_ITEMS, Plan, Request, RequestBatches, many_row_items};
@@ -34,8 +34,8 @@ const COSTS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered).
 pub(crate) trait ScanCursor {
-    /// Advances to the next row; returns false at the end.
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>>;
+    /// Advances to the next row.
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<NextRow>;
 
     /// The current row.
     fn current(&self) -> Option<&RawRow>;
@@ -172,9 +172,14 @@ impl LastKey {
     #[inline]
     fn set(&mut self, row: &RawRow) {
         if self.message.as_ptr() != row.bytes.as_ptr() || self.message.len() != row.bytes.len() {
-            self.message = row.bytes.clone();
+            self.keep(&row.bytes);
         }
         self.key = row.key;
+    }
+
+    #[cold]
+    fn keep(&mut self, message: &Bytes) {
+        self.message = message.clone();
     }
 
     fn get(&self) -> &[u8] {
@@ -222,17 +227,16 @@ impl ScanExecution {
         error.with_last_row((!last.is_empty()).then(|| Bytes::copy_from_slice(last)))
     }
 
-    /// Checks the table, then begins the next batch of requests, if there is one. Always returns false: it reaches no
-    /// row.
+    /// Checks the table, then begins the next batch of requests, if there is one. It reaches no row.
     #[cold]
-    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         if let Some(check) = &mut self.check {
             ready!(check.as_mut().poll(cx))?;
             self.check = None;
         }
         let Some(requests) = self.batches.next() else {
             self.ended = true;
-            return Poll::Ready(Ok(false));
+            return Poll::Ready(None);
         };
         self.warn_of_many_row_items(&requests);
         let mode = self.read_mode(requests.len());
@@ -248,7 +252,7 @@ impl ScanExecution {
             true => Merge::unordered(bucket_scans),
             false => Merge::ordered(bucket_scans, self.scan.key.schema(), reversed),
         });
-        Poll::Ready(Ok(false))
+        Poll::Ready(None)
     }
 
     /// Whether the current row has a value that was delivered.
@@ -315,11 +319,11 @@ impl ScanExecution {
 
 impl ScanCursor for ScanExecution {
     #[inline]
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         while self.remaining > 0 && !self.ended {
             if !self.guard.record_poll() {
                 let error = Error::closed_scan(self.scan.table.table());
-                return Poll::Ready(Err(self.fail(error)));
+                return Poll::Ready(Some(Err(self.fail(error))));
             }
             if self.turns.poll_row(cx).is_pending() {
                 self.guard.register_waker(cx);
@@ -327,7 +331,7 @@ impl ScanCursor for ScanExecution {
             }
             let polled = match &mut self.merge {
                 Some(merge) => match merge.poll_next_row(cx) {
-                    Poll::Ready(Ok(false)) => {
+                    Poll::Ready(None) => {
                         self.merge = None;
                         continue;
                     }
@@ -336,14 +340,14 @@ impl ScanCursor for ScanExecution {
                 None => self.poll_batch(cx),
             };
             match polled {
-                Poll::Ready(Ok(true)) => match self.is_repeated() {
+                Poll::Ready(Some(Ok(()))) => match self.is_repeated() {
                     Ok(true) => {}
-                    Ok(false) => return Poll::Ready(Ok(true)),
-                    Err(error) => return Poll::Ready(Err(self.fail(error))),
+                    Ok(false) => return Poll::Ready(Some(Ok(()))),
+                    Err(error) => return Poll::Ready(Some(Err(self.fail(error)))),
                 },
                 // The next batch has begun, or there is none.
-                Poll::Ready(Ok(false)) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.fail(error))),
+                Poll::Ready(None) => {}
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(self.fail(error)))),
                 Poll::Pending => {
                     self.guard.register_waker(cx);
                     return Poll::Pending;
@@ -354,7 +358,7 @@ impl ScanCursor for ScanExecution {
             ready!(self.poll_costs(cx));
         }
         self.end();
-        Poll::Ready(Ok(false))
+        Poll::Ready(None)
     }
 
     #[inline]
@@ -362,7 +366,7 @@ impl ScanCursor for ScanExecution {
         self.merge.as_ref().and_then(Merge::current)
     }
 
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn delivered(&mut self) {
         if let Some(row) = self.merge.as_ref().and_then(Merge::current) {
             self.last.set(row);

@@ -14,7 +14,7 @@ use futures_core::Stream;
 use super::execution::{KeepsValue, ScanCursor as _, ScanOptions, ScanRequest, VisitResult, is_spread};
 use super::skipped::{LastRead, OnForeign, OnUnreadable, Skipped, SkippedLog};
 use super::{Direct, Next, ReadStore, Reads, Table, UntypedTable};
-use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats, Route};
+use crate::client::{Client, Error, NextRow, ROWS_PER_TURN, ReadStats, Route};
 use crate::dynamic::DynReader;
 use crate::key::{DecodeError, Field, KeySchema, RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Pages, Plan, PlanError, VersionsRead};
@@ -655,7 +655,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
         let stats = self.options.stats.clone().unwrap_or_default();
         let (begun, mut rows) = (Instant::now(), 0);
         let mut scan = self.with_stats(&stats).rows();
-        while poll_fn(|cx| scan.kept.poll_next_row(cx)).await? {
+        while poll_fn(|cx| scan.kept.poll_next_row(cx)).await.transpose()?.is_some() {
             if let Ok(execution) = &mut scan.kept.execution {
                 execution.delivered();
             }
@@ -911,7 +911,11 @@ pub trait RowType<K: TableKey>: Sized + sealed::Sealed {
     /// An item of the stream.
     type Item;
 
-    /// Reads a stored row; one whose row type is data by the scan's reader, which the first row makes.
+    /// An item without its key.
+    #[doc(hidden)]
+    type Columns;
+
+    /// Reads the columns of a stored row; those whose row type is data by the scan's reader, which the first row makes.
     ///
     /// # Errors
     /// If the stored columns are not such a row.
@@ -919,9 +923,11 @@ pub trait RowType<K: TableKey>: Sized + sealed::Sealed {
     fn read(
         table: &UntypedTable,
         by_data: &mut Option<Box<DynReader>>,
-        key: K::Stored,
         row: &RawRow,
-    ) -> Result<Self::Item, Error>;
+    ) -> Result<Self::Columns, Error>;
+
+    #[doc(hidden)]
+    fn item(key: K::Stored, columns: Self::Columns) -> Self::Item;
 }
 
 mod sealed {
@@ -936,15 +942,16 @@ mod sealed {
 
 impl<K: TableKey, R: OwnedRow> RowType<K> for R {
     type Item = (K::Stored, R);
+    type Columns = R;
 
     #[inline]
-    fn read(
-        table: &UntypedTable,
-        _: &mut Option<Box<DynReader>>,
-        key: K::Stored,
-        row: &RawRow,
-    ) -> Result<Self::Item, Error> {
-        Ok((key, table.decode(row)?))
+    fn read(table: &UntypedTable, _: &mut Option<Box<DynReader>>, row: &RawRow) -> Result<R, Error> {
+        table.decode(row)
+    }
+
+    #[inline]
+    fn item(key: K::Stored, columns: R) -> Self::Item {
+        (key, columns)
     }
 }
 
@@ -954,27 +961,27 @@ pub enum KeyOnly {}
 
 impl<K: TableKey> RowType<K> for KeyOnly {
     type Item = K::Stored;
+    type Columns = ();
 
-    fn read(
-        _: &UntypedTable,
-        _: &mut Option<Box<DynReader>>,
-        key: K::Stored,
-        _: &RawRow,
-    ) -> Result<K::Stored, Error> {
-        Ok(key)
+    fn read(_: &UntypedTable, _: &mut Option<Box<DynReader>>, _: &RawRow) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn item(key: K::Stored, (): ()) -> K::Stored {
+        key
     }
 }
 
 impl<K: TableKey> RowType<K> for RawRow {
     type Item = (K::Stored, RawRow);
+    type Columns = RawRow;
 
-    fn read(
-        table: &UntypedTable,
-        _: &mut Option<Box<DynReader>>,
-        key: K::Stored,
-        row: &RawRow,
-    ) -> Result<Self::Item, Error> {
-        Ok((key, table.unmarked(row).unwrap_or_else(|| row.clone())))
+    fn read(table: &UntypedTable, _: &mut Option<Box<DynReader>>, row: &RawRow) -> Result<RawRow, Error> {
+        Ok(table.unmarked(row).unwrap_or_else(|| row.clone()))
+    }
+
+    fn item(key: K::Stored, columns: RawRow) -> Self::Item {
+        (key, columns)
     }
 }
 
@@ -1062,37 +1069,37 @@ impl<K: TableKey, R, S: Reads> Rows<K, R, S> {
 }
 
 impl<K: TableKey, S: Reads> KeptRows<K, S> {
-    /// Advances to the next row; returns false at the end.
+    /// Advances to the next row.
     #[inline]
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         match &mut self.execution {
             Ok(execution) if self.check.is_none() => execution.poll_next_row(cx),
             Ok(_) => self.poll_kept(cx),
-            Err(error) => Poll::Ready(error.take().map_or(Ok(false), Err)),
+            Err(error) => Poll::Ready(error.take().map(Err)),
         }
     }
 
     /// Advances to the next row that the check does not drop. A foreign row that it does not drop is an error in its turn.
     #[inline(never)]
-    fn poll_kept(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_kept(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         let Self { execution: Ok(execution), check: Some(check), key, .. } = self else {
-            return Poll::Ready(Ok(false));
+            return Poll::Ready(None);
         };
-        while ready!(execution.poll_next_row(cx))? {
+        while ready!(execution.poll_next_row(cx)).transpose()?.is_some() {
             let Some(row) = execution.current() else { break };
             match check.kept(row.key()) {
                 Ok(None) => {}
                 Ok(kept) => {
                     *key = kept;
-                    return Poll::Ready(Ok(true));
+                    return Poll::Ready(Some(Ok(())));
                 }
                 Err(error) => {
                     let error = Error::foreign(&check.table, error);
-                    return Poll::Ready(Err(execution.fail_at_row(error)));
+                    return Poll::Ready(Some(Err(execution.fail_at_row(error))));
                 }
             }
         }
-        Poll::Ready(Ok(false))
+        Poll::Ready(None)
     }
 }
 
@@ -1120,10 +1127,8 @@ impl<K: TableKey, R: RowType<K>, S: Reads> Rows<K, R, S> {
     #[inline]
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
         loop {
-            match ready!(self.kept.poll_next_row(cx)) {
-                Ok(true) => {}
-                Ok(false) => return Poll::Ready(None),
-                Err(error) => return Poll::Ready(Some(Err(error))),
+            if ready!(self.kept.poll_next_row(cx)).transpose()?.is_none() {
+                return Poll::Ready(None);
             }
             let KeptRows {
                 handle, codecs, execution: Ok(execution), key, by_data, skip_unreadable, log, ..
@@ -1132,12 +1137,12 @@ impl<K: TableKey, R: RowType<K>, S: Reads> Rows<K, R, S> {
                 return Poll::Ready(None);
             };
             let Some(row) = execution.current() else { return Poll::Ready(None) };
-            // The item is returned where it is read: it may be large, and each variable on its way would be a copy.
+            // The item is made where it is returned: it may be large, and each variable on its way would be a copy.
             let error = match key.take().map_or_else(|| K::stored(codecs, row.key()), Ok) {
-                Ok(key) => match R::read(handle, by_data, key, row) {
-                    Ok(item) => {
+                Ok(key) => match R::read(handle, by_data, row) {
+                    Ok(columns) => {
                         execution.delivered();
-                        return Poll::Ready(Some(Ok(item)));
+                        return Poll::Ready(Some(Ok(R::item(key, columns))));
                     }
                     Err(error) => error,
                 },
@@ -1193,7 +1198,7 @@ impl<K: TableKey, S: Reads> KeptRows<K, S> {
         mut each: impl FnMut(&UntypedTable, &ComparedSchema, &RawRow) -> Result<(), VisitError<E>>,
     ) -> Poll<Result<Passed, E>> {
         let mut passed = Passed::default();
-        if !ready!(self.poll_next_row(cx)?) {
+        if ready!(self.poll_next_row(cx)).transpose()?.is_none() {
             return Poll::Ready(Ok(passed));
         }
         let Self { handle, execution: Ok(execution), check, skip_unreadable, log, compared, .. } = self

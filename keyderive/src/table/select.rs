@@ -138,13 +138,13 @@ pub struct Selected<T>(PhantomData<fn() -> T>);
 
 impl<K: TableKey, T: 'static> RowType<K> for Selected<T> {
     type Item = (K::Stored, T);
+    type Columns = T;
 
-    fn read(
-        table: &UntypedTable,
-        _: &mut Option<Box<DynReader>>,
-        key: K::Stored,
-        row: &RawRow,
-    ) -> Result<Self::Item, Error> {
-        Ok((key, table.decode_selected(row)?))
+    fn read(table: &UntypedTable, _: &mut Option<Box<DynReader>>, row: &RawRow) -> Result<T, Error> {
+        table.decode_selected(row)
+    }
+
+    fn item(key: K::Stored, columns: T) -> Self::Item {
+        (key, columns)
     }
 }

@@ -28,10 +28,15 @@ use crate::client::{Client, Error, Route, StreamGuard};
 use crate::plan::KeyRange;
 use crate::row::RawRow;
 
+/// Whether a cursor has a next row, which is the current one then; `None` at the end.
+///
+/// It is returned in registers, which a result of `bool` is not: the layers of a read pass one on for each row.
+pub(crate) type NextRow = Option<Result<(), Error>>;
+
 /// Rows one after the other, each borrowed until the next: the protocol of every layer of a read.
 pub(crate) trait RowCursor {
-    /// Advances to the next row; returns false at the end.
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>>;
+    /// Advances to the next row.
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<NextRow>;
 
     /// The current row; none before the first row and after the last.
     fn current(&self) -> Option<&RawRow>;
@@ -266,7 +271,7 @@ impl RowStream {
         mut each: impl FnMut(&RawRow) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut left = ROWS_PER_TURN;
-        while poll_fn(|cx| self.poll_counted(cx)).await? {
+        while poll_fn(|cx| self.poll_counted(cx)).await.transpose()?.is_some() {
             let mut outcome = Ok(());
             self.buffered(left, |row| {
                 left -= 1;
@@ -283,16 +288,16 @@ impl RowStream {
     }
 
     /// As [`poll_next_row`](RowCursor::poll_next_row), and `close` waits for the stream as long as it is polled.
-    fn poll_counted(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_counted(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         if !self.guard.record_poll() {
             self.phase = Phase::Ended;
             self.guard.end();
-            return Poll::Ready(Err(Error::closed_scan(&self.table)));
+            return Poll::Ready(Some(Err(Error::closed_scan(&self.table))));
         }
         let polled = self.poll_next_row(cx);
         match &polled {
             Poll::Pending => self.guard.register_waker(cx),
-            Poll::Ready(Ok(true)) if !self.is_at_limit() => {}
+            Poll::Ready(Some(Ok(()))) if !self.is_at_limit() => {}
             Poll::Ready(_) => self.guard.end(),
         }
         polled
@@ -301,15 +306,15 @@ impl RowStream {
 
 impl RowCursor for RowStream {
     #[inline]
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         loop {
             if let Phase::Reading(reading) = &mut self.phase {
                 match ready!(reading.poll_row(cx)) {
-                    Ok(true) => return Poll::Ready(Ok(true)),
+                    Ok(true) => return Poll::Ready(Some(Ok(()))),
                     end => self.end_attempt(end)?,
                 }
             } else if !ready!(self.poll_next_phase(cx))? {
-                return Poll::Ready(Ok(false));
+                return Poll::Ready(None);
             }
         }
     }
@@ -395,9 +400,8 @@ impl Stream for RowStream {
         if stream.ends_at_limit && stream.is_at_limit() {
             stream.end_at_limit(cx);
         }
-        stream.poll_counted(cx).map(|row| match row {
-            Ok(true) => stream.current().cloned().map(Ok),
-            Ok(false) => None,
+        stream.poll_counted(cx).map(|next| match next? {
+            Ok(()) => stream.current().cloned().map(Ok),
             Err(error) => Some(Err(error)),
         })
     }

@@ -13,7 +13,9 @@ use tokio::task::JoinHandle;
 
 use super::ScanRequest;
 use super::distinct::DistinctRows;
-use crate::client::{Error, PageShare, ReadRows, RowCursor, RowStream, RowTurns, ScanCounters, StreamBudget};
+use crate::client::{
+    Error, NextRow, PageShare, ReadRows, RowCursor, RowStream, RowTurns, ScanCounters, StreamBudget,
+};
 use crate::key::Bucket;
 use crate::plan::Request;
 use crate::row::RawRow;
@@ -115,38 +117,38 @@ impl BucketScan {
         }
     }
 
-    /// Advances to the next stored row; returns false at the end.
+    /// Advances to the next stored row.
     #[inline]
-    fn poll_stored(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_stored(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         loop {
             if let BucketRows::Stream(stream) = &mut self.rows
-                && ready!(stream.poll_next_row(cx))?
+                && let next @ Some(_) = ready!(stream.poll_next_row(cx))
             {
-                return Poll::Ready(Ok(true));
+                return Poll::Ready(next);
             }
-            if ready!(self.poll_paged(cx))? {
-                return Poll::Ready(Ok(true));
+            if let next @ Some(_) = ready!(self.poll_paged(cx)) {
+                return Poll::Ready(next);
             }
             if matches!(self.rows, BucketRows::Ended) {
-                return Poll::Ready(Ok(false));
+                return Poll::Ready(None);
             }
         }
     }
 
     /// Advances within a page, or resumes where an answer has ended.
     #[inline(never)]
-    fn poll_paged(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_paged(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         let ended = match &mut self.rows {
             BucketRows::Reading(page) => {
                 let Page { rows, stream, share } = ready!(page.poll_page(cx))?;
                 self.row_bytes = share.bytes().checked_div(rows.len()).or(self.row_bytes);
                 self.rows = BucketRows::Page { rows: rows.into_iter(), current: None, stream, _share: share };
-                return Poll::Ready(Ok(false));
+                return Poll::Ready(None);
             }
             BucketRows::Page { rows, current, .. } => {
                 *current = rows.next();
                 if current.is_some() {
-                    return Poll::Ready(Ok(true));
+                    return Poll::Ready(Some(Ok(())));
                 }
                 std::mem::replace(&mut self.rows, BucketRows::Ended)
             }
@@ -164,7 +166,7 @@ impl BucketScan {
                 self.rows = self.mode.read(stream, self.row_bytes);
             }
         }
-        Poll::Ready(Ok(false))
+        Poll::Ready(None)
     }
 
     /// Reads the request that runs to its end, and drops its rows.
@@ -172,7 +174,7 @@ impl BucketScan {
         match &mut self.rows {
             // Every row was delivered, so no error is one of the scan.
             BucketRows::Stream(stream) => {
-                while ready!(stream.poll_next_row(cx)).unwrap_or(false) {
+                while let Some(Ok(())) = ready!(stream.poll_next_row(cx)) {
                     ready!(self.turns.poll_row(cx));
                 }
             }
@@ -193,7 +195,7 @@ impl BucketScan {
     fn poll_value(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RawRow>, Error>> {
         loop {
             match ready!(self.poll_stored(cx)) {
-                Ok(true) => {
+                Some(Ok(())) => {
                     if self.begins_value() {
                         let mut row = self.stored().cloned();
                         // Its message may be large, and the row is kept until its turn.
@@ -207,8 +209,8 @@ impl BucketScan {
                     }
                     ready!(self.turns.poll_row(cx));
                 }
-                Ok(false) => return Poll::Ready(Ok(None)),
-                Err(error) => return Poll::Ready(Err(self.fail(error))),
+                None => return Poll::Ready(Ok(None)),
+                Some(Err(error)) => return Poll::Ready(Err(self.fail(error))),
             }
         }
     }
@@ -240,8 +242,8 @@ impl BucketScan {
         }
     }
 
-    fn poll_distinct(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
-        let Some(distinct) = &mut self.distinct else { return Poll::Ready(Ok(false)) };
+    fn poll_distinct(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
+        let Some(distinct) = &mut self.distinct else { return Poll::Ready(None) };
         let next = match (distinct.ahead.pop_front(), &mut distinct.ended) {
             (Some(row), _) => Some(row),
             (None, Some(ended)) => {
@@ -250,11 +252,11 @@ impl BucketScan {
             }
             (None, None) => ready!(self.poll_value(cx))?,
         };
-        let has_row = next.is_some();
+        let row = next.as_ref().map(|_| Ok(()));
         if let Some(distinct) = &mut self.distinct {
             distinct.current = next;
         }
-        Poll::Ready(Ok(has_row))
+        Poll::Ready(row)
     }
 
     #[cold]
@@ -266,13 +268,13 @@ impl BucketScan {
 
 impl RowCursor for BucketScan {
     #[inline]
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         if self.distinct.is_some() {
             return self.poll_distinct(cx);
         }
         match ready!(self.poll_stored(cx)) {
-            Ok(has_row) => Poll::Ready(Ok(has_row)),
-            Err(error) => Poll::Ready(Err(self.fail(error))),
+            Some(Err(error)) => Poll::Ready(Some(Err(self.fail(error)))),
+            next => Poll::Ready(next),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, ready};
 
 use super::bucket::BucketScan;
-use crate::client::{Error, RowCursor};
+use crate::client::{Error, NextRow, RowCursor};
 use crate::key::{Bucket, KeySchema, SaltPlace};
 use crate::row::RawRow;
 
@@ -56,7 +56,7 @@ impl Merge {
 
     /// Polls one bucket after the other until one has a row, so that all requests run side by side.
     #[inline]
-    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         let Self { bucket_scans, current, .. } = self;
         // Polls each bucket once, from the current one on.
         let mut next = current.unwrap_or(0);
@@ -66,7 +66,7 @@ impl Merge {
             }
             match bucket_scans[next].poll_next_row(cx) {
                 Poll::Pending => next += 1,
-                Poll::Ready(Ok(false)) => drop(bucket_scans.remove(next)),
+                Poll::Ready(None) => drop(bucket_scans.remove(next)),
                 row => {
                     *current = Some(next);
                     return row;
@@ -74,18 +74,18 @@ impl Merge {
             }
         }
         *current = Some(next);
-        if bucket_scans.is_empty() { Poll::Ready(Ok(false)) } else { Poll::Pending }
+        if bucket_scans.is_empty() { Poll::Ready(None) } else { Poll::Pending }
     }
 
     /// Advances the current bucket and makes the bucket with the first row the current one.
     #[inline]
-    fn poll_by_key(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_by_key(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         let Self { bucket_scans, current, order: Order::Key { heap, awaited } } = self else {
-            return Poll::Ready(Ok(false));
+            return Poll::Ready(None);
         };
         ready!(poll_awaited(bucket_scans, awaited, heap, cx))?;
         if let Some(top) = *current {
-            let polled = bucket_scans[top].poll_next_row(cx)?;
+            let polled = bucket_scans[top].poll_next_row(cx);
             if polled.is_pending() && bucket_scans[top].is_distinct() {
                 bucket_scans.iter_mut().enumerate().for_each(|(index, bucket_scan)| {
                     if index != top {
@@ -93,16 +93,16 @@ impl Merge {
                     }
                 });
             }
-            match ready!(polled) {
-                true => {
+            match ready!(polled).transpose()? {
+                Some(()) => {
                     let head = Head::new(top, &bucket_scans[top], heap.schema);
                     heap.replace_top(head, bucket_scans);
                 }
-                false => heap.remove_top(bucket_scans),
+                None => heap.remove_top(bucket_scans),
             }
         }
         *current = heap.top();
-        Poll::Ready(Ok(current.is_some()))
+        Poll::Ready(current.map(|_| Ok(())))
     }
 }
 
@@ -119,16 +119,16 @@ fn poll_awaited(
     let mut failed = None;
     awaited.retain(|&index| match bucket_scans[index].poll_next_row(cx) {
         Poll::Pending => true,
-        Poll::Ready(Ok(true)) => {
+        Poll::Ready(Some(Ok(()))) => {
             let head = Head::new(index, &bucket_scans[index], heap.schema);
             heap.push(head, bucket_scans);
             false
         }
-        Poll::Ready(Err(error)) => {
+        Poll::Ready(Some(Err(error))) => {
             failed.get_or_insert(error);
             false
         }
-        Poll::Ready(Ok(false)) => false,
+        Poll::Ready(None) => false,
     });
     match failed {
         Some(error) => Poll::Ready(Err(error)),
@@ -139,7 +139,7 @@ fn poll_awaited(
 
 impl RowCursor for Merge {
     #[inline]
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         match self.order {
             Order::Arrival => self.poll_arrival(cx),
             Order::Key { .. } => self.poll_by_key(cx),

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::keys::PairKey;
 use super::scan::{OldSelection, PairCursor};
 use super::store::{Pair, Rekeyed};
-use crate::client::{Entries, Error, Mutations, TableInfo};
+use crate::client::{Entries, Error, Mutations, NextRow, TableInfo};
 use crate::key::{RekeyedFrom, TableKey};
 use crate::plan::{Explain, ExplainOptions, Plan, PlanError};
 use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
@@ -130,7 +130,7 @@ macro_rules! of_store {
 }
 
 impl ScanCursor for MaybePairCursor {
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         of_cursor!(self, cursor => cursor.poll_next_row(cx))
     }
 

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use super::control::View;
 use super::pair::TablePair;
 use super::state::{Reads, Side, Writes};
-use crate::client::{Error, RekeyingEnd, Route};
+use crate::client::{Error, NextRow, RekeyingEnd, Route};
 use crate::dynamic::{FieldPairs, KeyLayout};
 use crate::key::{KeySchema, KeyType, ShownKey};
 use crate::plan::{KeyRange, Leading, Plan, PlanError};
@@ -457,7 +457,7 @@ impl SideRows {
 
     async fn next(&mut self) -> Result<Option<RawRow>, Error> {
         let Self { scan, key, table, skipped } = self;
-        while poll_fn(|cx| scan.poll_next_row(cx)).await? {
+        while poll_fn(|cx| scan.poll_next_row(cx)).await.transpose()?.is_some() {
             let Some(row) = scan.current().cloned() else { break };
             match (key.check(row.key()), &*skipped) {
                 (Ok(()), _) => {
@@ -712,10 +712,10 @@ impl PairCursor {
 }
 
 impl ScanCursor for PairCursor {
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<NextRow> {
         if self.left == 0 {
             self.close();
-            return Poll::Ready(Ok(false));
+            return Poll::Ready(None);
         }
         if let Some(begin) = self.begin.take() {
             self.task = Some(begin());
@@ -723,11 +723,11 @@ impl ScanCursor for PairCursor {
         match ready!(self.rows.poll_recv(cx)) {
             Some(Ok(row)) => {
                 self.current = Some(row);
-                return Poll::Ready(Ok(true));
+                return Poll::Ready(Some(Ok(())));
             }
             Some(Err(error)) => {
                 self.close();
-                return Poll::Ready(Err(error));
+                return Poll::Ready(Some(Err(error)));
             }
             None => {}
         }
@@ -741,7 +741,7 @@ impl ScanCursor for PairCursor {
             }
         }
         self.close();
-        Poll::Ready(Ok(false))
+        Poll::Ready(None)
     }
 
     fn current(&self) -> Option<&RawRow> {
