@@ -13,7 +13,7 @@ use super::{DynScan, Value, ValueRef};
 use crate::key::Width;
 use crate::key::{
     DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, KeyReader, KeySchema, MAX_KEY_LEN,
-    ReadValue, Readable, RowKey, Span, TableKey, encode_by, write_hash, write_part,
+    PlainText, ReadValue, Readable, RowKey, Shape, Span, TableKey, encode_by, write_hash, write_part,
 };
 
 /// A layout of row keys at run time: encodes, decodes and plans as the derived key type does, byte for byte.
@@ -52,6 +52,8 @@ use crate::key::{
 pub struct KeyLayout {
     schema: &'static KeySchema,
     fields: Arc<[ErasedField]>,
+    /// The schema's shape, if it is the one that most have.
+    plain: Option<PlainText>,
 }
 
 /// The codec of a field.
@@ -94,7 +96,7 @@ impl KeyLayout {
 
     /// The layout of a schema whose fields all have codecs: of a derived key type, whose twins by data are tested, or of another layout.
     pub(crate) fn of_checked(schema: &'static KeySchema) -> Self {
-        Self::of_schema(schema).unwrap_or_else(|_| Self { schema, fields: Arc::new([]) })
+        Self::of_schema(schema).unwrap_or_else(|_| Self { schema, fields: Arc::new([]), plain: None })
     }
 
     /// The layout of a [`KeySchema`] from its JSON.
@@ -141,7 +143,7 @@ impl KeyLayout {
     pub(crate) fn of_schema(schema: &'static KeySchema) -> Result<Self, (usize, FieldError)> {
         let fields = schema.fields().iter().enumerate();
         let fields = fields.map(|(at, field)| ErasedField::of(field, schema).map_err(|error| (at, error)));
-        Ok(Self { schema, fields: fields.collect::<Result<_, _>>()? })
+        Ok(Self { schema, fields: fields.collect::<Result<_, _>>()?, plain: PlainText::of(schema) })
     }
 
     /// The layout as data.
@@ -434,7 +436,7 @@ const FEW: usize = 16;
 fn read<'k>(
     layout: &KeyLayout,
     key: &'k [u8],
-    mut read: impl FnMut(usize, &ErasedCodec, Cow<'k, [u8]>, Option<&'k str>) -> Result<(), FieldError>,
+    read: impl FnMut(usize, &ErasedCodec, Cow<'k, [u8]>, Option<&'k str>) -> Result<(), FieldError>,
 ) -> Result<(), DecodeError> {
     let count = layout.fields.len();
     let mut few = [Span::default(); FEW];
@@ -446,9 +448,20 @@ fn read<'k>(
             many.as_mut_slice()
         }
     };
-    let mut reader = KeyReader::new(layout.schema, spans, key);
+    match layout.plain {
+        Some(shape) => read_by(KeyReader::new(shape, spans, key), &layout.fields, read),
+        None => read_by(KeyReader::new(layout.schema, spans, key), &layout.fields, read),
+    }
+}
+
+#[inline]
+fn read_by<'k, S: Shape>(
+    mut reader: KeyReader<'k, S, &mut [Span]>,
+    fields: &[ErasedField],
+    mut read: impl FnMut(usize, &ErasedCodec, Cow<'k, [u8]>, Option<&'k str>) -> Result<(), FieldError>,
+) -> Result<(), DecodeError> {
     reader.head()?;
-    for (at, ErasedField { codec, .. }) in layout.fields.iter().enumerate() {
+    for (at, ErasedField { codec, .. }) in fields.iter().enumerate() {
         reader.part(at, codec.width(), |bytes, text| read(at, codec, bytes, text))?;
     }
     reader.finish()

@@ -9,8 +9,8 @@ use super::{DynRow, ValueRef};
 use crate::key::ReadValue;
 use crate::row::generated::{self as typed, CellSlice, Slot};
 use crate::row::{
-    CellType, ColumnKind, ColumnSchema, DeclaredColumn, FieldSchema, Max, Name, RawCell, RawRow, RowCells,
-    RowError, RowSchema, Shown, Timestamped, is_present, is_same_name,
+    CellError, CellType, ColumnKind, ColumnSchema, DeclaredColumn, FieldSchema, Max, Name, RawCell, RawRow,
+    RowCells, RowError, RowSchema, Shown, Timestamped, is_present, is_same_name,
 };
 
 /// How many places to try in order before a binary search.
@@ -30,8 +30,8 @@ pub(crate) struct RowReader {
     columns: Vec<ReadColumn>,
     /// All stored places of the schema's columns, including columns that are not read, sorted by family and name. No two are the same.
     places: Vec<Place>,
-    /// The place of each cell of the last row; empty if the row had cells in no place.
-    last: Vec<usize>,
+    /// The cells of the last row; none if it had cells in no place.
+    last: Vec<LastCell>,
     /// Whether the last row had cells that the schema does not name.
     pub(super) has_foreign: bool,
 }
@@ -40,10 +40,20 @@ pub(crate) struct RowReader {
 #[derive(Debug)]
 struct ReadColumn {
     declared: DeclaredColumn,
+    /// How its newest cell is stored, if that is its value whatever else the row has.
+    newest: Option<CellType>,
     /// Where its cells were in the row.
     found: Found,
     /// Where they are in the buffer.
     span: ColumnSpan,
+}
+
+/// A cell of the last row.
+#[derive(Clone, Copy, Debug)]
+struct LastCell {
+    place: usize,
+    /// Whether the place is in the family of the cell before.
+    is_of_family_before: bool,
 }
 
 /// A place in a row that the schema names.
@@ -75,14 +85,30 @@ impl Place {
     /// Whether a cell is stored here; of a family that is a map, no cell is.
     #[inline]
     fn has(&self, cell: RawCell<'_>) -> bool {
+        self.has_name(cell) && is_same_name(self.family.as_bytes(), cell.family_bytes())
+    }
+
+    /// [`has`](Self::has) of a cell that is known to be in the family.
+    #[inline(always)]
+    fn has_name(&self, cell: RawCell<'_>) -> bool {
         self.name.is_some_and(|name| is_same_name(name.as_bytes(), cell.qualifier()))
-            && is_same_name(self.family.as_bytes(), cell.family_bytes())
     }
 }
 
 impl ReadColumn {
     fn new(declared: DeclaredColumn) -> Self {
-        Self { declared, found: Found::default(), span: ColumnSpan::default() }
+        let newest = match declared {
+            DeclaredColumn::Column { column, in_optional_family: false, .. }
+                if matches!(
+                    column.kind(),
+                    ColumnKind::Value | ColumnKind::Counter | ColumnKind::Timestamped
+                ) =>
+            {
+                Some(column.stored())
+            }
+            _ => None,
+        };
+        Self { declared, newest, found: Found::default(), span: ColumnSpan::default() }
     }
 }
 
@@ -200,10 +226,17 @@ impl RowReader {
     /// Whether the cells of a row are in the places of the last row's, so that each column has the same numbers of cells.
     #[inline]
     fn is_as_last(&self, cells: CellSlice<'_>) -> bool {
-        let is_in_place = |(cell, place): (RawCell<'_>, &usize)| self.places[*place].has(cell);
-        !self.last.is_empty()
-            && usize::try_from(cells.len()) == Ok(self.last.len())
-            && cells.iter().zip(&self.last).all(is_in_place)
+        if self.last.is_empty() || usize::try_from(cells.len()) != Ok(self.last.len()) {
+            return false;
+        }
+        let mut before: Option<RawCell<'_>> = None;
+        cells.iter().zip(&self.last).all(|(cell, last)| {
+            let place = &self.places[last.place];
+            let before = before.replace(cell);
+            let is_in_family =
+                last.is_of_family_before && before.is_some_and(|before| cell.has_family_span_of(before));
+            if is_in_family { place.has_name(cell) } else { place.has(cell) }
+        })
     }
 
     /// Finds the cells of each column in a row; returns whether the row has cells that the schema does not name.
@@ -221,8 +254,9 @@ impl RowReader {
                 has_foreign |= self.place_of(family, None).is_none();
                 continue;
             };
+            let is_of_family_before = number > 0 && self.places[at].family == self.places[found].family;
             at = found;
-            self.last.push(found);
+            self.last.push(LastCell { place: found, is_of_family_before });
             for PlaceOf { column, rank } in &self.places[at].of {
                 let Some(ReadColumn { found, .. }) = self.columns.get_mut(*column) else { continue };
                 if *rank < found.rank || found.slot.is_empty() {
@@ -251,10 +285,28 @@ impl RowReader {
             self.has_foreign = self.find(cells);
         }
         for at in 0..self.columns.len() {
-            let ReadColumn { declared, found, .. } = &self.columns[at];
-            self.columns[at].span = self.read_column(declared, row, found.slot, out)?;
+            let ReadColumn { declared, newest, found, .. } = &self.columns[at];
+            self.columns[at].span = match (newest, cells.of(found.slot).first()) {
+                (Some(stored), Some(cell)) => {
+                    let start = out.cells.len();
+                    push_cell(cell, stored, &mut out.cells).map_err(
+                        #[cold]
+                        |error| self.cell_error(declared, error),
+                    )?;
+                    ColumnSpan { start, end: start + 1, is_present: true, is_default: false }
+                }
+                _ => self.read_column(declared, row, found.slot, out)?,
+            };
         }
         Ok(())
+    }
+
+    fn cell_error(&self, declared: &DeclaredColumn, error: CellError) -> RowError {
+        let (family, qualifier) = match *declared {
+            DeclaredColumn::Column { family, column, .. } => (family, column.name()),
+            DeclaredColumn::Map { family, .. } => (family, ""),
+        };
+        RowError::cell(Name { family: self.family_of(family), qualifier: qualifier.as_bytes() }, error)
     }
 
     #[inline]
@@ -303,6 +355,17 @@ impl RowReader {
             _ => true,
         }
     }
+}
+
+/// Appends the value of a cell.
+#[inline(always)]
+fn push_cell<'r>(
+    cell: RawCell<'r>,
+    stored: &CellType,
+    out: &mut Vec<Timestamped<ValueRef<'r>>>,
+) -> Result<(), CellError> {
+    out.push(Timestamped::new(cell.timestamp_micros(), ValueRef::Bytes(&[])));
+    out.last_mut().map_or(Ok(()), |to| stored.read_to(cell.value(), &mut to.value))
 }
 
 /// Reads a column that has a name in the type.
@@ -369,10 +432,7 @@ impl<'r> CellsOf<'r> {
             ColumnKind::Value | ColumnKind::Counter | ColumnKind::Timestamped | ColumnKind::Versions => {
                 let count = if kind.reads_versions() { usize::MAX } else { 1 };
                 for cell in cells.iter().take(count) {
-                    out.push(Timestamped::new(cell.timestamp_micros(), ValueRef::Bytes(&[])));
-                    let Some(to) = out.last_mut() else { continue };
-                    stored
-                        .read_to(cell.value(), &mut to.value)
+                    push_cell(cell, &stored, out)
                         .map_err(|error| RowError::cell(Name { family, qualifier: name }, error))?;
                 }
             }

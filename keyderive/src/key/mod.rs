@@ -58,6 +58,7 @@ pub(crate) use fast::as_text;
 pub(crate) use key_type::KeyType;
 pub(crate) use salt::{Bucket, Span};
 pub(crate) use schema::bucket_of;
+pub(crate) use shape::{PlainText, Shape};
 pub(crate) use show::Readable;
 pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, UnquotedKey};

@@ -118,3 +118,55 @@ impl Shape for &'static KeySchema {
         self.has_delimited_field()
     }
 }
+
+/// A schema from data whose keys are text and have one salt at most: most schemas. Reading such keys asks for neither at run time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlainText {
+    schema: &'static KeySchema,
+    delimiter: u8,
+    has_delimited_field: bool,
+}
+
+impl PlainText {
+    /// `None` if the schema has ordered keys, or epochs.
+    pub(crate) fn of(schema: &'static KeySchema) -> Option<Self> {
+        let is_plain = schema.layout() == KeyEncoding::Delimited && !schema.has_epochs();
+        is_plain.then(|| Self {
+            schema,
+            delimiter: schema.delimiter(),
+            has_delimited_field: schema.has_delimited_field(),
+        })
+    }
+}
+
+impl Shape for PlainText {
+    fn schema(self) -> &'static KeySchema {
+        self.schema
+    }
+
+    #[inline]
+    fn layout(self) -> KeyEncoding {
+        KeyEncoding::Delimited
+    }
+
+    fn delimiter(self) -> u8 {
+        self.delimiter
+    }
+
+    #[inline]
+    fn has_epochs(self) -> bool {
+        false
+    }
+
+    fn first_salt(self) -> Option<&'static Salt> {
+        self.schema.first_salt()
+    }
+
+    fn has_salt_of_known_len(self) -> bool {
+        self.schema.has_salt_of_known_len()
+    }
+
+    fn has_delimited_field(self) -> bool {
+        self.has_delimited_field
+    }
+}

@@ -281,6 +281,12 @@ impl<'a> RawCell<'a> {
         str::from_utf8(self.family_bytes()).unwrap_or_default()
     }
 
+    /// Whether two cells of a row have one place for their family. If not, they may still be of the same.
+    #[inline]
+    pub(crate) fn has_family_span_of(self, other: Self) -> bool {
+        self.spans.family == other.spans.family
+    }
+
     /// Whether two cells of a row are of the same family.
     #[inline]
     pub(crate) fn is_of_family_of(self, other: Self) -> bool {

@@ -581,7 +581,7 @@ impl ErasedCodec {
         to: &mut ReadValue<'k>,
     ) -> Result<(), FieldError> {
         *to = match self.form {
-            Form::Integer(of, form) => return read_integer(of, form, bytes, to),
+            Form::Integer(of, form) => return read_integer(of, form, &bytes, to),
             Form::Bool { is_ordered } => match (is_ordered, self.order) {
                 (false, FieldOrder::Descending) => <bool as KeyField<Desc>>::read(bytes),
                 (false, _) => <bool as KeyField<Text>>::read(bytes),
@@ -773,7 +773,7 @@ fn read_text<'k>(
 fn read_integer(
     of: IntegerType,
     form: IntegerForm,
-    bytes: Cow<'_, [u8]>,
+    bytes: &[u8],
     to: &mut ReadValue<'_>,
 ) -> Result<(), FieldError> {
     macro_rules! put {
@@ -782,32 +782,34 @@ fn read_integer(
         };
     }
     match form {
-        IntegerForm::Plain => with_integer!(of, T => put!(<T as KeyField<Text>>::read(bytes))),
+        IntegerForm::Plain => with_integer!(of, T => put!(<T as KeyField<Text>>::read(bytes.into()))),
         IntegerForm::Descending => {
-            with_integer!(of, T => put!(<T as KeyField<Desc>>::read(bytes)))
+            with_integer!(of, T => put!(<T as KeyField<Desc>>::read(bytes.into())))
         }
         IntegerForm::BitReversed => match of {
-            IntegerType::U32 => put!(<u32 as KeyField<BitReverse>>::read(bytes)),
-            IntegerType::U64 => put!(<u64 as KeyField<BitReverse>>::read(bytes)),
+            IntegerType::U32 => put!(<u32 as KeyField<BitReverse>>::read(bytes.into())),
+            IntegerType::U64 => put!(<u64 as KeyField<BitReverse>>::read(bytes.into())),
             _ => Err(no_such_form(of)),
         },
         IntegerForm::Padded { is_descending: false, .. } => {
-            with_integer!(of, T => put!(T::read_padded(&bytes)))
+            with_integer!(of, T => put!(T::read_padded(bytes)))
         }
         IntegerForm::Padded { is_descending: true, .. } => {
-            with_integer!(of, T => put!(T::read_padded_descending(&bytes)))
+            with_integer!(of, T => put!(T::read_padded_descending(bytes)))
         }
         IntegerForm::Reversed { max } => {
-            with_integer!(of, T => put!(T::read_reversed(&bytes, max)))
+            with_integer!(of, T => put!(T::read_reversed(bytes, max)))
         }
-        IntegerForm::Int64 => with_short_integer!(of, T => put!(<T as KeyField<Ordered>>::read(bytes)))
-            .unwrap_or_else(|| Err(no_such_form(of))),
+        IntegerForm::Int64 => {
+            with_short_integer!(of, T => put!(<T as KeyField<Ordered>>::read(bytes.into())))
+                .unwrap_or_else(|| Err(no_such_form(of)))
+        }
         IntegerForm::Int64Descending => {
-            with_short_integer!(of, T => put!(<T as KeyField<Desc<Ordered>>>::read(bytes)))
+            with_short_integer!(of, T => put!(<T as KeyField<Desc<Ordered>>>::read(bytes.into())))
                 .unwrap_or_else(|| Err(no_such_form(of)))
         }
         IntegerForm::Int64Reversed { max } => {
-            with_integer!(of, T => put!(T::read_reversed_int(&bytes, max)))
+            with_integer!(of, T => put!(T::read_reversed_int(bytes, max)))
         }
     }
 }

@@ -27,11 +27,12 @@ impl CellType {
         Ok(value)
     }
 
-    /// [`read`](Self::read) to a place: a value that is moved through several results costs more than reading it.
-    pub(crate) fn read_to<'r>(self, stored: &'r [u8], to: &mut ValueRef<'r>) -> Result<(), CellError> {
+    /// [`read`](Self::read) to a place: a value that is moved through several results costs more than reading it, and so does a type that is
+    /// copied.
+    pub(crate) fn read_to<'r>(&self, stored: &'r [u8], to: &mut ValueRef<'r>) -> Result<(), CellError> {
         // An address is stored as its text.
         let text_of = |_: IpAddr| read_text(stored).map(ValueRef::Text);
-        *to = match self {
+        *to = match *self {
             Self::Integer { min, max } => read_integer_between(stored, min, max)?.into(),
             Self::NonZero { min, max } => match read_integer_between(stored, min, max)? {
                 0 => return Err(is_zero(names_of(min, max)[1])),
