@@ -52,7 +52,7 @@ use crate::key::{
 pub struct KeyLayout {
     schema: &'static KeySchema,
     fields: Arc<[ErasedField]>,
-    /// The schema's shape, if it is the one that most have.
+    /// The schema again, if its keys are text without epochs.
     plain: Option<PlainText>,
 }
 

@@ -119,7 +119,8 @@ impl Shape for &'static KeySchema {
     }
 }
 
-/// A schema from data whose keys are text and have one salt at most: most schemas. Reading such keys asks for neither at run time.
+/// A schema from data with keys of text and without epochs, as most schemas are: the compiler knows both when it makes the code that reads
+/// such keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainText {
     schema: &'static KeySchema,
