@@ -508,7 +508,9 @@ impl LowWater {
     /// Marks an item as done: its row is written, or existed and was kept, or gave way to a later row with its key.
     fn settle(&mut self, index: u64) {
         self.clear(index);
-        self.failed.remove(&index);
+        if !self.failed.is_empty() {
+            self.failed.remove(&index);
+        }
     }
 
     fn clear(&mut self, index: u64) {
@@ -535,10 +537,13 @@ impl LowWater {
     }
 
     /// The low-water mark: how many items are processed without a gap.
+    #[inline]
     fn items(&self) -> u64 {
-        let first = self.outstanding.front();
-        let first = first.map(|bits| self.first_word * WORD + u64::from(bits.trailing_zeros()));
-        [first, self.first_dropped].into_iter().flatten().min().unwrap_or(self.next)
+        let first = self
+            .outstanding
+            .front()
+            .map_or(self.next, |bits| self.first_word * WORD + u64::from(bits.trailing_zeros()));
+        self.first_dropped.map_or(first, |dropped| dropped.min(first))
     }
 
     /// The kept failed items before the mark, in order.
