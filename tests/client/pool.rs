@@ -227,33 +227,32 @@ async fn attempts_of_a_second_show_that_a_connection_has_gone_silent() {
     }
 }
 
-/// An answer ends the silence, even if it is a failure.
-#[tokio::test(start_paused = true)]
-async fn a_connection_that_answers_now_and_then_is_kept() {
-    let stall = || Answer::new().stall();
-    let busy = Answer::failure(tonic::Code::Unavailable);
-    let answers = [stall(), stall(), busy, stall(), stall(), Answer::rows(["k"])];
-    let mock = answers.into_iter().fold(Mock::new(), |mock, answer| mock.on(Rpc::ReadRows, answer));
+/// Reads a row from a server that sends these answers before the row, and uses one connection for all of them.
+async fn keeps_its_connection(answers: Vec<Answer>) {
+    let requests = answers.len() + 1;
+    let answers = answers.into_iter().chain([Answer::rows(["k"])]);
+    let mock = answers.fold(Mock::new(), |mock, answer| mock.on(Rpc::ReadRows, answer));
     let table = table(&mock).with(|settings| {
         settings.read_row.attempt_timeout = SECOND;
         settings.read_row.max_attempts = 10;
     });
     assert!(table.read_row("k", None).await.unwrap().is_some());
-    assert_eq!((mock.requests().len(), mock.connections()), (6, 1));
+    assert_eq!((mock.requests().len(), mock.connections()), (requests, 1));
+}
+
+/// An answer ends the silence, even if it is a failure.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_answers_now_and_then_is_kept() {
+    let stall = || Answer::new().stall();
+    let busy = Answer::failure(tonic::Code::Unavailable);
+    keeps_its_connection(vec![stall(), stall(), busy, stall(), stall()]).await;
 }
 
 /// A stream that the server resets is a failure, and no silence.
 #[tokio::test(start_paused = true)]
 async fn a_connection_whose_streams_are_reset_is_kept() {
     let reset = || Answer::new().reset(Reason::INTERNAL_ERROR);
-    let answers = [reset(), reset(), reset(), reset(), Answer::rows(["k"])];
-    let mock = answers.into_iter().fold(Mock::new(), |mock, answer| mock.on(Rpc::ReadRows, answer));
-    let table = table(&mock).with(|settings| {
-        settings.read_row.attempt_timeout = SECOND;
-        settings.read_row.max_attempts = 10;
-    });
-    assert!(table.read_row("k", None).await.unwrap().is_some());
-    assert_eq!((mock.requests().len(), mock.connections()), (5, 1));
+    keeps_its_connection(vec![reset(), reset(), reset(), reset()]).await;
 }
 
 /// A server that answers other requests is alive, however long one request takes.

@@ -52,8 +52,8 @@ struct ReadColumn {
 #[derive(Clone, Copy, Debug)]
 struct LastCell {
     place: usize,
-    /// Whether the place is in the family of the cell before.
-    is_of_family_before: bool,
+    /// Whether it is in the family of the cell before it.
+    shares_family: bool,
 }
 
 /// A place in a row that the schema names.
@@ -234,7 +234,7 @@ impl RowReader {
             let place = &self.places[last.place];
             let before = before.replace(cell);
             let is_in_family =
-                last.is_of_family_before && before.is_some_and(|before| cell.has_family_span_of(before));
+                last.shares_family && before.is_some_and(|before| cell.has_family_span_of(before));
             if is_in_family { place.has_name(cell) } else { place.has(cell) }
         })
     }
@@ -254,9 +254,9 @@ impl RowReader {
                 has_foreign |= self.place_of(family, None).is_none();
                 continue;
             };
-            let is_of_family_before = number > 0 && self.places[at].family == self.places[found].family;
+            let shares_family = number > 0 && self.places[at].family == self.places[found].family;
             at = found;
-            self.last.push(LastCell { place: found, is_of_family_before });
+            self.last.push(LastCell { place: found, shares_family });
             for PlaceOf { column, rank } in &self.places[at].of {
                 let Some(ReadColumn { found, .. }) = self.columns.get_mut(*column) else { continue };
                 if *rank < found.rank || found.slot.is_empty() {

@@ -58,7 +58,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     /// Reads the tag and the salt.
     ///
     /// # Errors
-    /// When the key has another tag or no salt, or a length that no key has.
+    /// When the key has another tag, no salt, or a length that no key has.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn head(&mut self) -> Result<(), DecodeError> {
         let Self { key, shape, .. } = *self;
@@ -288,7 +288,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     /// Rejects unread bytes, and a bucket that the fields do not hash to.
     ///
     /// # Errors
-    /// For every key that encode would not have written, and whose fields could be read.
+    /// When bytes are left after the last field, or the fields hash to another bucket than the key has.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn finish(mut self) -> Result<(), DecodeError> {
         if self.at != self.key.len() || self.separated {

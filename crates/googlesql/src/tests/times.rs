@@ -99,7 +99,7 @@ async fn times_are_shown_as_in_googlesql() {
                 "STRING(TIMESTAMP_SECONDS(0), 'Asia/Kolkata'), STRING(TIMESTAMP_MILLIS(1), '-8')",
                 "\"1970-01-01 05:30:00+05:30\", \"1969-12-31 16:00:00.001-08\"",
             ),
-            // The zone was 7 h 52 min 58 s behind UTC, and the text of an offset has whole minutes.
+            // An offset is printed in whole minutes; this zone was 7 h 52 min 58 s behind UTC.
             (
                 "STRING(TIMESTAMP '1800-01-01 00:00:00', 'America/Los_Angeles')",
                 "\"1799-12-31 16:08:00-07:52\"",

@@ -30,7 +30,7 @@ use crate::row::RawRow;
 
 /// Whether a cursor has a next row, which is the current one then; `None` at the end.
 ///
-/// It is returned in registers, which a result of `bool` is not: the layers of a read pass one on for each row.
+/// Each layer of a read returns one for each row. It fits into registers; a `Result<bool, Error>` goes through memory.
 pub(crate) type NextRow = Option<Result<(), Error>>;
 
 /// Rows one after the other, each borrowed until the next: the protocol of every layer of a read.
