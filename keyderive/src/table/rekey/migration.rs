@@ -288,6 +288,10 @@ impl Migration {
 
     /// Takes everything back to the old table, with all that was written meanwhile.
     ///
+    /// It copies and compares the rows that were written since `copying`; of all others the old table has the source. What a program that
+    /// knows nothing of the re-keying has written to the old table meanwhile stays, and is not reported: call [`verify`](Self::verify) before,
+    /// which names such rows in `moved`.
+    ///
     /// Afterwards plain tables of the old key type can be used again. Another attempt needs another new table. In the state `Old` it does
     /// nothing.
     ///
